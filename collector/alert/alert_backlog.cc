@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "base/check.h"
@@ -77,38 +78,49 @@ std::vector<AlertBacklog::Waiting> AlertBacklog::TakeAll() {
   return all;
 }
 
+void AlertBacklog::Resume(Waiting waiting) {
+  waiting.failures = 0;
+  waiting.not_before_ns = 0;
+  waiting_.push_back(std::move(waiting));
+}
+
 std::optional<int64_t> AlertBacklog::NextDue() const {
-  std::optional<int64_t> due = RepeatDue();
-  for (const Waiting& waiting : waiting_) {
-    const int64_t own = DueOf(waiting);
-    if (!due.has_value() || own < *due) due = own;
-  }
+  const auto first = FirstReady();
+  std::optional<int64_t> due;
+  if (first != waiting_.end()) due = ReadyAt(*first);
+  if (const auto repeat = NextRepeat(); repeat.has_value()) due = std::min(due.value_or(repeat->first), repeat->first);
   return due;
 }
 
-// The oldest that may go; without one, what is to be said again.
+// Without one that may go, what is to be said again.
 std::optional<AlertBacklog::Waiting> AlertBacklog::BeginSending(int64_t now_ns) {
-  for (Waiting& waiting : waiting_) {
-    CHECK(!waiting.is_being_sent);
-    if (DueOf(waiting) > now_ns) continue;
-    waiting.is_being_sent = true;
-    return waiting;
+  CHECK(std::none_of(waiting_.begin(), waiting_.end(), [](const Waiting& w) { return w.is_being_sent; }));
+  const auto first = FirstReady();
+  if (first != waiting_.end() && ReadyAt(*first) <= now_ns) {
+    Waiting& begun = waiting_[static_cast<size_t>(first - waiting_.begin())];
+    begun.is_being_sent = true;
+    return begun;
   }
-  if (RepeatDue().value_or(now_ns + 1) > now_ns) return std::nullopt;
-  const ToldIncidents::Told* again = told_.Find(told_.OldestOpen()->second);
+  const auto repeat = NextRepeat();
+  if (!repeat.has_value() || repeat->first > now_ns) return std::nullopt;
+  const ToldIncidents::Told* again = told_.Find(repeat->second);
   waiting_.push_back({{Kind::kUpdated, again->incident}, now_ns, {}, {}, /*is_being_sent=*/true});
   return waiting_.back();
 }
 
-std::vector<uint64_t> AlertBacklog::EndSending(bool done, int64_t now_ns, const std::string& thread) {
-  const auto sent = std::find_if(waiting_.begin(), waiting_.end(), [](const Waiting& w) { return w.is_being_sent; });
-  CHECK(sent != waiting_.end());
-  sent->is_being_sent = false;
-  if (!done) return {};
+std::vector<uint64_t> AlertBacklog::EndSending(int64_t now_ns, const std::string& thread) {
+  const auto sent = BeingSent();
   told_.Note(sent->event, now_ns, thread);
   std::vector<uint64_t> gone = std::move(sent->numbers);
   waiting_.erase(sent);
   return gone;
+}
+
+void AlertBacklog::PutBack(int64_t not_before_ns) {
+  const auto sent = BeingSent();
+  sent->is_being_sent = false;
+  ++sent->failures;
+  sent->not_before_ns = not_before_ns;
 }
 
 int64_t AlertBacklog::LongestWait(int64_t now_ns) const {
@@ -165,11 +177,31 @@ int64_t AlertBacklog::DueOf(const Waiting& waiting) const {
   return told == nullptr ? waiting.since_ns : std::max(waiting.since_ns, told->at_ns + options_.update_every_ns);
 }
 
-std::optional<int64_t> AlertBacklog::RepeatDue() const {
-  const auto oldest = told_.OldestOpen();
-  if (options_.repeat_every_ns == 0 || !oldest.has_value()) return std::nullopt;
-  if (IsWaiting(oldest->second) || waiting_.size() >= options_.max_waiting) return std::nullopt;
-  return oldest->first + options_.repeat_every_ns;
+// O(waiting events * log). What was to go first and has to be sent again stands behind what has come since.
+std::deque<AlertBacklog::Waiting>::const_iterator AlertBacklog::FirstReady() const {
+  auto first = waiting_.end();
+  std::set<uint64_t> preceded;
+  for (auto it = waiting_.begin(); it != waiting_.end(); ++it) {
+    if (!preceded.insert(it->event.incident.id()).second) continue;
+    if (first == waiting_.end() || ReadyAt(*it) < ReadyAt(*first)) first = it;
+  }
+  return first;
+}
+
+std::deque<AlertBacklog::Waiting>::iterator AlertBacklog::BeingSent() {
+  const auto sent = std::find_if(waiting_.begin(), waiting_.end(), [](const Waiting& w) { return w.is_being_sent; });
+  CHECK(sent != waiting_.end());
+  return sent;
+}
+
+// One that waits says it anyway, when its time comes, and holds up the others no more than any event does.
+std::optional<std::pair<int64_t, uint64_t>> AlertBacklog::NextRepeat() const {
+  if (options_.repeat_every_ns == 0 || waiting_.size() >= options_.max_waiting) return std::nullopt;
+  std::set<uint64_t> waiting;
+  for (const Waiting& one : waiting_) waiting.insert(one.event.incident.id());
+  const auto oldest = told_.OldestOpen(waiting);
+  if (!oldest.has_value()) return std::nullopt;
+  return std::pair{oldest->first + options_.repeat_every_ns, oldest->second};
 }
 
 bool AlertBacklog::IsWaiting(uint64_t incident) const {

@@ -4,11 +4,14 @@
 // News about an incident that still waits is folded into what waits: an update refreshes the text of the event before
 // it, anything else replaces an update. An opening, a reopening and a resolution are never folded away, so that a
 // receiver sees every change between firing and resolved, in order; they may go at once. An update may go
-// `update_every_ns` after the receiver was last told of the incident. Not thread-safe. Times are monotonic nanoseconds.
+// `update_every_ns` after the receiver was last told of the incident. Order is kept within an incident only: an event
+// that has to be sent again waits for a time of its own, and those of other incidents pass it. Not thread-safe. Times
+// are monotonic nanoseconds.
 
 #ifndef LOCKSTEP_COLLECTOR_ALERT_ALERT_BACKLOG_H_
 #define LOCKSTEP_COLLECTOR_ALERT_ALERT_BACKLOG_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -39,6 +42,8 @@ class AlertBacklog {
     std::vector<uint64_t> numbers;  // in history, of this event and of what was folded into it
     std::vector<uint64_t> tickets;  // likewise, of what is not there yet
     bool is_being_sent = false;
+    uint32_t failures = 0;      // attempts in vain
+    int64_t not_before_ns = 0;  // after the last of them
   };
 
   // REQUIRES: the limits are above 0.
@@ -60,20 +65,25 @@ class AlertBacklog {
   void ForgetThread(uint64_t incident) { told_.ForgetThread(incident); }
   std::vector<ToldIncidents::Last> AllLast() const { return told_.AllLast(); }
 
-  // What waits, for another backlog, which takes it behind what it has; it may then hold more than its limit. REQUIRES:
-  // nothing is being sent.
+  // What waits, for another backlog, which takes it behind what it has and as if never tried; it may then hold more
+  // than its limit. REQUIRES: nothing is being sent.
   std::vector<Waiting> TakeAll();
-  void Resume(Waiting waiting) { waiting_.push_back(std::move(waiting)); }
+  void Resume(Waiting waiting);
 
   // When the next event may go, in the past if it may now; empty when there is none. REQUIRES: nothing is being sent.
   std::optional<int64_t> NextDue() const;
 
-  // The event to send next; nothing: none is due. Until EndSending it is not folded with anything.
+  // The event that may go for the longest time, of those that no other of their incident precedes; nothing: none is
+  // due. Until EndSending or PutBack it is not folded with anything.
   std::optional<Waiting> BeginSending(int64_t now_ns);
 
-  // `done`: it is gone, delivered or given up, and its numbers are returned. Otherwise it waits again, at its place.
-  // `thread`: where the receiver keeps what it was told of the incident; "" = unknown, or as before.
-  std::vector<uint64_t> EndSending(bool done, int64_t now_ns, const std::string& thread = "");
+  // It is gone, delivered or given up; its numbers. `thread`: where the receiver keeps what it was told of the
+  // incident;
+  // "" = unknown, or as before.
+  std::vector<uint64_t> EndSending(int64_t now_ns, const std::string& thread = "");
+
+  // It was not delivered, and goes before the others of its incident, not before that time.
+  void PutBack(int64_t not_before_ns);
 
   // An incident became quiet, or is so no more, of which the receiver is not told: what is quiet is not said again.
   void NoteQuiet(const wire::Incident& incident);
@@ -95,7 +105,10 @@ class AlertBacklog {
   bool SaysNothingNew(const IncidentEvent& event) const;
   bool DropOldestUpdate(std::vector<uint64_t>* dropped);
   int64_t DueOf(const Waiting& waiting) const;
-  std::optional<int64_t> RepeatDue() const;
+  int64_t ReadyAt(const Waiting& waiting) const { return std::max(DueOf(waiting), waiting.not_before_ns); }
+  std::deque<Waiting>::const_iterator FirstReady() const;
+  std::deque<Waiting>::iterator BeingSent();
+  std::optional<std::pair<int64_t, uint64_t>> NextRepeat() const;  // when, and the number of the incident
   bool IsWaiting(uint64_t incident) const;
 
   const AlertBacklogOptions options_;

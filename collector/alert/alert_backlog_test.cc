@@ -41,7 +41,7 @@ std::vector<std::string> Drain(AlertBacklog& backlog, int64_t now_ns = 0) {
   std::vector<std::string> sent;
   while (backlog.NextDue().value_or(now_ns + 1) <= now_ns) {
     sent.push_back(Text(backlog.BeginSending(now_ns)->event));
-    backlog.EndSending(true, now_ns);
+    backlog.EndSending(now_ns);
   }
   return sent;
 }
@@ -70,7 +70,7 @@ TEST(AlertBacklogTest, WhatIsBeingSentIsNotTouched) {
   backlog.Add(Event(1, Kind::kUpdated, 1), 0);
   EXPECT_EQ(backlog.BeginSending(0)->event.incident.updated_wall_ns(), 1);
   backlog.Add(Event(1, Kind::kUpdated, 2), 0);
-  backlog.EndSending(true, 0);
+  backlog.EndSending(0);
   EXPECT_THAT(Drain(backlog, kMinute), ElementsAre("1:U:2"));
 }
 
@@ -119,7 +119,7 @@ TEST(AlertBacklogTest, WhatIsOpenIsSaidAgainUntilItIsOver) {
   backlog.Add(Event(1, Kind::kResolved, 4), 26);
   EXPECT_THAT(Drain(backlog, 35), ElementsAre("1:R:4", "2:U:2"));
   backlog.BeginSending(45);
-  EXPECT_THAT(backlog.EndSending(false, 45), IsEmpty());
+  backlog.PutBack(45);
   EXPECT_THAT(Drain(backlog, 45), ElementsAre("2:U:2")) << "it is tried again, once";
 }
 
@@ -173,7 +173,7 @@ TEST(AlertBacklogTest, NewsWaitForWhatAnotherHasToldLast) {
   AlertBacklog before({}), after({});
   before.Add(Event(1, Kind::kOpened), 0);
   before.BeginSending(0);
-  before.EndSending(true, 0, "17.3");
+  before.EndSending(0, "17.3");
   EXPECT_EQ(before.AllLast(), (std::vector<ToldIncidents::Last>{{1, "17.3", 0}}));
   after.Inherit(Event(1, Kind::kOpened).incident, 10);
   after.Add(Event(1, Kind::kUpdated), 10);
@@ -189,7 +189,7 @@ TEST(AlertBacklogTest, AThreadIsRememberedBeyondTheEnd) {
   for (const Kind kind : {Kind::kOpened, Kind::kResolved}) {
     backlog.Add(Event(1, kind), 0);
     backlog.BeginSending(0);
-    backlog.EndSending(true, 0, kind == Kind::kOpened ? "17.3" : "");
+    backlog.EndSending(0, kind == Kind::kOpened ? "17.3" : "");
   }
   EXPECT_EQ(backlog.told(1)->thread, "17.3");
   EXPECT_FALSE(backlog.told(1)->is_open);
@@ -209,17 +209,55 @@ TEST(AlertBacklogTest, WhatIsLeftGoesToAnother) {
   for (AlertBacklog::Waiting& left : backlog.TakeAll()) next.Resume(std::move(left));
   EXPECT_EQ(backlog.size(), 0u);
   next.BeginSending(0);
-  EXPECT_THAT(next.EndSending(true, 0), ElementsAre(7));
+  EXPECT_THAT(next.EndSending(0), ElementsAre(7));
 }
 
-TEST(AlertBacklogTest, WhatWasNotDeliveredIsFirstAgain) {
+TEST(AlertBacklogTest, OthersPassWhatWasNotDeliveredAndItsOwnIncidentDoesNot) {
   AlertBacklog backlog(Room(10));
   backlog.Add(Event(1, Kind::kOpened, 1), 0);
   backlog.BeginSending(0);
   backlog.Add(Event(2, Kind::kOpened, 2), 0);
-  backlog.EndSending(false, 0);
-  backlog.Add(Event(1, Kind::kUpdated, 3), 0);
-  EXPECT_THAT(Drain(backlog), ElementsAre("1:O:3", "2:O:2"));
+  backlog.Add(Event(1, Kind::kResolved, 3), 0);
+  backlog.PutBack(100);
+  EXPECT_THAT(Drain(backlog), ElementsAre("2:O:2"));
+  EXPECT_EQ(backlog.NextDue(), 100);
+  EXPECT_EQ(backlog.CountDue(10), 2u) << "they wait, if not for a time of theirs";
+  EXPECT_EQ(backlog.LongestWait(10), 10);
+  EXPECT_EQ(backlog.BeginSending(100)->failures, 1u);
+  backlog.PutBack(300);
+  backlog.Add(Event(3, Kind::kOpened, 4), 250);
+  EXPECT_THAT(Drain(backlog, 299), ElementsAre("3:O:4"));
+  backlog.Add(Event(4, Kind::kOpened, 5), 299);
+  EXPECT_THAT(Drain(backlog, 300), ElementsAre("4:O:5", "1:O:1", "1:R:3")) << "who has waited for longest is first";
+}
+
+TEST(AlertBacklogTest, NewsOfWhatWasNotDeliveredAreFoldedIntoIt) {
+  AlertBacklog backlog(Room(10));
+  backlog.Add(Event(1, Kind::kOpened, 1), 0);
+  backlog.BeginSending(0);
+  backlog.PutBack(100);
+  backlog.Add(Event(1, Kind::kUpdated, 3), 50);
+  EXPECT_THAT(Drain(backlog, 50), IsEmpty());
+  EXPECT_THAT(Drain(backlog, 100), ElementsAre("1:O:3"));
+}
+
+TEST(AlertBacklogTest, OneThatCannotBeSaidAgainHoldsUpNoOther) {
+  AlertBacklog backlog({.update_every_ns = 10, .repeat_every_ns = 10});
+  for (uint64_t id = 1; id <= 3; ++id) backlog.Inherit(Event(id, Kind::kOpened, 0).incident, 0);
+  EXPECT_EQ(backlog.BeginSending(0)->event.incident.id(), 1u);
+  backlog.PutBack(1'000);
+  EXPECT_THAT(Drain(backlog, 0), ElementsAre("2:U:0", "3:U:0"));
+  EXPECT_THAT(Drain(backlog, 10), ElementsAre("2:U:0", "3:U:0"));
+}
+
+TEST(AlertBacklogTest, AnotherReceiverKnowsNothingOfFailures) {
+  AlertBacklog backlog(Room(10)), next(Room(10));
+  backlog.Add(Event(1, Kind::kOpened, 1), 0);
+  backlog.BeginSending(0);
+  backlog.PutBack(100);
+  for (AlertBacklog::Waiting& left : backlog.TakeAll()) next.Resume(std::move(left));
+  EXPECT_EQ(next.NextDue(), 0);
+  EXPECT_EQ(next.BeginSending(0)->failures, 0u);
 }
 
 TEST(AlertBacklogTest, WhatIsWrittenLateHasItsNumberWhenItGoes) {
@@ -229,13 +267,13 @@ TEST(AlertBacklogTest, WhatIsWrittenLateHasItsNumberWhenItGoes) {
   backlog.Add(Event(1, Kind::kResolved), 0, {.number = 103});
   backlog.BeginSending(0);
   EXPECT_TRUE(backlog.NoteWritten(7, 101)) << "while it is being sent";
-  EXPECT_THAT(backlog.EndSending(false, 0), IsEmpty());
+  backlog.PutBack(0);
   EXPECT_TRUE(backlog.NoteWritten(8, 102));
   backlog.BeginSending(0);
-  EXPECT_THAT(backlog.EndSending(true, 0), ElementsAre(101, 102));
+  EXPECT_THAT(backlog.EndSending(0), ElementsAre(101, 102));
   EXPECT_FALSE(backlog.NoteWritten(7, 101)) << "it is gone";
   backlog.BeginSending(0);
-  EXPECT_THAT(backlog.EndSending(true, 0), ElementsAre(103));
+  EXPECT_THAT(backlog.EndSending(0), ElementsAre(103));
 }
 
 TEST(AlertBacklogTest, AFullBacklogGivesUpUpdatesFirst) {
@@ -261,7 +299,8 @@ TEST(AlertBacklogTest, RandomSequencesKeepEveryTransitionInOrder) {
     const auto send_one = [&] {
       const IncidentEvent event = backlog.BeginSending(0)->event;
       const bool done = random.Below(3) > 0;
-      backlog.EndSending(done, 0);
+      if (done) backlog.EndSending(0);
+      if (!done) backlog.PutBack(0);
       if (done && event.kind != Kind::kUpdated) sent[event.incident.id()].push_back(event.kind);
     };
     for (int step = 0; step < 500; ++step) {

@@ -144,12 +144,13 @@ bool AlertCourier::WaitForWork() {
   while (!MustAbort()) {
     const std::optional<int64_t> due_ns = backlog_.NextDue();
     const int64_t now_ns = clock_.MonotonicNanos();
-    if (stopping_ && due_ns.value_or(now_ns + 1) > now_ns) return false;
+    // A receiver that fails while we stop gets no second chance.
+    if (stopping_ && std::max(due_ns.value_or(now_ns + 1), paused_until_ns_) > now_ns) return false;
     if (!due_ns.has_value()) {
       changed_.Wait(mutex_);
       continue;
     }
-    const int64_t left_ns = std::max(*due_ns, next_ns_) - now_ns;
+    const int64_t left_ns = std::max({*due_ns, next_ns_, paused_until_ns_}) - now_ns;
     if (left_ns <= 0) return true;
     changed_.WaitFor(mutex_, std::min(left_ns, kLookAgainNanos));
   }
@@ -183,18 +184,31 @@ void AlertCourier::Deliver() {
     answer.verdict.outcome = Outcome::kLater;
   }
   if (answer.verdict.outcome == Outcome::kLater && too_old) answer.verdict.outcome = Outcome::kRefused;
-  Conclude(answer.verdict, waiting, context.thread);
-  if (answer.verdict.outcome == Outcome::kTaken) backoff_.Reset();
-  if (answer.verdict.outcome == Outcome::kLater) Pause(std::max(backoff_.Next(), answer.retry_after_ns));
+  if (answer.verdict.outcome == Outcome::kLater) {
+    TryLater(answer, waiting);
+  } else {
+    Conclude(answer.verdict, waiting, context.thread);
+  }
+}
+
+// One incident may be what the receiver cannot take; of two it is the receiver.
+void AlertCourier::TryLater(const AlertEndpoint::Answer& answer, const AlertBacklog::Waiting& waiting) {
+  if (told_error_.IsNews(answer.verdict.why)) {
+    Log(LogLevel::kWarning, "an alert has to be sent again",
+        {{"receiver", options_.name}, {"error", answer.verdict.why}});
+  }
+  const int64_t now_ns = clock_.MonotonicNanos();
+  if (failing_.size() < 2) failing_.insert(waiting.event.incident.id());
+  if (failing_.size() == 2) paused_until_ns_ = now_ns + std::max(backoff_.Next(), answer.retry_after_ns);
+  MutexLock lock(mutex_);
+  backlog_.PutBack(now_ns + std::max(backoff_.After(waiting.failures), answer.retry_after_ns));
+  ++stats_.retried;
 }
 
 void AlertCourier::Conclude(const AnswerVerdict& verdict, const AlertBacklog::Waiting& waiting,
                             const std::string& thread) {
   const std::string incident = absl::StrCat(waiting.event.incident.id());
-  if (verdict.outcome == Outcome::kTaken) told_error_.Clear();
-  if (verdict.outcome == Outcome::kLater && told_error_.IsNews(verdict.why)) {
-    Log(LogLevel::kWarning, "an alert has to be sent again", {{"receiver", options_.name}, {"error", verdict.why}});
-  }
+  if (waiting.failures > 0) told_error_.Clear();
   if (verdict.outcome == Outcome::kRefused) {
     Log(LogLevel::kError, "an alert was given up",
         {{"receiver", options_.name}, {"incident", incident}, {"error", verdict.why}});
@@ -202,31 +216,20 @@ void AlertCourier::Conclude(const AnswerVerdict& verdict, const AlertBacklog::Wa
   // Answers within a thread name themselves, not what they answer to.
   const std::string first = thread.empty() ? verdict.thread : "";
   if (verdict.outcome == Outcome::kTaken) {
+    backoff_.Reset();
+    failing_.clear();
     const bool is_over = ChangeRoleOf(waiting.event.kind) == ChangeRole::kEnds;
     on_told_(waiting.event.incident.id(), thread.empty() ? first : thread, is_over ? 0 : clock_.WallNanos());
   }
   std::vector<uint64_t> gone;
   {
     MutexLock lock(mutex_);
-    gone = backlog_.EndSending(/*done=*/verdict.outcome != Outcome::kLater, clock_.MonotonicNanos(), first);
+    gone = backlog_.EndSending(clock_.MonotonicNanos(), first);
     stats_.sent += verdict.outcome == Outcome::kTaken ? 1 : 0;
     stats_.failed += verdict.outcome == Outcome::kRefused ? 1 : 0;
-    stats_.retried += verdict.outcome == Outcome::kLater ? 1 : 0;
   }
   // A process that dies between the answer and this line tells the receiver twice rather than never.
   if (!gone.empty()) on_done_(gone);
-}
-
-// A receiver that fails while we stop gets no second chance: the pause ends at once and so does the draining.
-void AlertCourier::Pause(int64_t nanos) {
-  const int64_t until = RealClock().MonotonicNanos() + nanos;
-  MutexLock lock(mutex_);
-  while (!stopping_) {
-    const int64_t left = until - RealClock().MonotonicNanos();
-    if (left <= 0) return;
-    changed_.WaitFor(mutex_, left);
-  }
-  drain_until_ns_ = 1;
 }
 
 bool AlertCourier::MustAbort() const {

@@ -2,7 +2,9 @@
 //
 // Delivery is at least once and in order for each incident. What the receiver may answer otherwise next time is tried
 // again, after a jittered exponential delay or what it asked for; a refusal is final
-// (collector/alert/answer_verdict.h). Why it has to be tried again is logged when that is news. Every message describes
+// (collector/alert/answer_verdict.h). The delay is that of one event, which those of other incidents pass. When the
+// receiver takes nothing of two incidents, it is the receiver that fails, and is left alone for as long. Why it has to
+// be tried again is logged when that is news. Every message describes
 // the whole incident, so that a lost one is made good by the next. Thread-safe. Limits: those of the backlog,
 // `give_up_after_ns` for each event. When an incident was told last, and in which thread it stands, is handed to
 // `on_told`, for the next life.
@@ -15,6 +17,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -115,8 +118,8 @@ class AlertCourier {
   void Run();
   bool WaitForWork();
   void Deliver();
-  void Pause(int64_t nanos);
-  // `thread`: in which it was sent; "" = in none.
+  void TryLater(const AlertEndpoint::Answer& answer, const AlertBacklog::Waiting& waiting);
+  // Taken or given up. `thread`: in which it was sent; "" = in none.
   void Conclude(const AnswerVerdict& verdict, const AlertBacklog::Waiting& waiting, const std::string& thread);
   bool MustAbort() const;
 
@@ -124,11 +127,13 @@ class AlertCourier {
   const Clock& clock_;
   const OnDone on_done_;
   const OnTold on_told_;
-  Backoff backoff_;                                // of the thread
+  Backoff backoff_;                                // of the thread; of the receiver
   const std::unique_ptr<AlertEndpoint> endpoint_;  // of the thread
   ToldError told_error_;                           // of the thread
-  int64_t next_ns_ = 0;                            // of the thread; monotonic, when the receiver may be spoken to again
-  std::atomic<int64_t> drain_until_ns_{0};         // monotonic; 0 = not stopping
+  std::set<uint64_t> failing_;              // of the thread; tried in vain since something was taken: two at most
+  int64_t next_ns_ = 0;                     // of the thread; monotonic, when the receiver may be spoken to again
+  int64_t paused_until_ns_ = 0;             // likewise, because it fails
+  std::atomic<int64_t> drain_until_ns_{0};  // monotonic; 0 = not stopping
 
   mutable Mutex mutex_;
   CondVar changed_;

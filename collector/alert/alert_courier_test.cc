@@ -59,6 +59,15 @@ class AlertCourierTest : public ::testing::Test {
     return received;
   }
 
+  // Waits until `attempts` were in vain, one after the other, and lets the pause pass after each.
+  void LetItFail(const AlertCourier& courier, uint64_t attempts) {
+    const uint64_t before = courier.stats().retried;
+    for (uint64_t failed = 1; failed <= attempts; ++failed) {
+      while (courier.stats().retried < before + failed) std::this_thread::yield();
+      clock_.Advance(options_.longest_retry_ns);
+    }
+  }
+
   void NoteDone(const std::vector<uint64_t>& numbers) {
     MutexLock lock(mutex_);
     done_.insert(done_.end(), numbers.begin(), numbers.end());
@@ -106,6 +115,7 @@ TEST_F(AlertCourierTest, AFailingReceiverIsTriedAgainUntilItTakesTheEvent) {
   receiver.AnswerNext({{500, ""}, {503, ""}, {408, ""}, {429, "Retry-After: 0"}});
   auto courier = NewCourier(receiver.url());
   courier->Announce(Event(1, Kind::kOpened), {.number = ++number_});
+  LetItFail(*courier, 4);
   ASSERT_TRUE(receiver.WaitForRequests(5));
   courier->Announce(Event(2, Kind::kOpened), {.number = ++number_});
   ASSERT_TRUE(receiver.WaitForRequests(6));
@@ -114,6 +124,49 @@ TEST_F(AlertCourierTest, AFailingReceiverIsTriedAgainUntilItTakesTheEvent) {
   EXPECT_GE(stats.sent, 1u);
   EXPECT_EQ(stats.failed, 0u);
   EXPECT_EQ(Received(std::move(courier), receiver).back(), "2 firing");
+}
+
+TEST_F(AlertCourierTest, WhatTheReceiverCannotTakeHoldsUpNoOtherIncident) {
+  HttpReceiver receiver;
+  receiver.AnswerBy([](const HttpReceiver::Request& request) -> HttpReceiver::Answer {
+    const auto payload = nlohmann::json::parse(request.body);
+    return {payload["groupLabels"]["incident_id"] == "1" ? 500 : 200};
+  });
+  auto courier = NewCourier(receiver.url());
+  courier->Announce(Event(1, Kind::kOpened), {.number = ++number_});
+  courier->Announce(Event(1, Kind::kResolved), {.number = ++number_});
+  for (uint64_t id = 2; id <= 5; ++id) courier->Announce(Event(id, Kind::kOpened), {.number = ++number_});
+  LetItFail(*courier, 3);
+  ASSERT_TRUE(receiver.WaitForRequests(8)) << "the fourth attempt of the one";
+  while (courier->stats().retried < 4) std::this_thread::yield();
+  EXPECT_EQ(courier->stats().sent, 4u);
+  EXPECT_EQ(courier->stats().failed, 0u);
+  EXPECT_THAT(done(), ElementsAre(3, 4, 5, 6));
+  receiver.AnswerBy([](const HttpReceiver::Request&) -> HttpReceiver::Answer { return {200}; });
+  clock_.Advance(options_.longest_retry_ns);
+  while (courier->stats().sent < 6) std::this_thread::yield();
+  const std::vector<std::string> received = Received(std::move(courier), receiver);
+  EXPECT_THAT(std::vector(received.end() - 2, received.end()), ElementsAre("1 firing", "1 resolved"))
+      << "the order of one incident is kept";
+  EXPECT_EQ(received.size(), 10u);
+}
+
+TEST_F(AlertCourierTest, AReceiverThatTakesNothingIsLeftAlone) {
+  constexpr uint64_t kIncidents = 100, kPauses = 10;
+  HttpReceiver receiver;
+  receiver.AnswerBy([](const HttpReceiver::Request&) -> HttpReceiver::Answer { return {503}; });
+  auto courier = NewCourier(receiver.url());
+  for (uint64_t id = 1; id <= kIncidents; ++id) courier->Announce(Event(id, Kind::kOpened), {.number = ++number_});
+  while (courier->stats().retried < 2) std::this_thread::yield();
+  for (uint64_t pause = 1; pause <= kPauses; ++pause) {
+    clock_.Advance(options_.longest_retry_ns);
+    while (courier->stats().retried < 2 + pause) std::this_thread::yield();
+  }
+  receiver.AnswerBy([](const HttpReceiver::Request&) -> HttpReceiver::Answer { return {200}; });
+  clock_.Advance(options_.longest_retry_ns);
+  while (courier->stats().sent < kIncidents) std::this_thread::yield();
+  EXPECT_EQ(courier->stats().retried, 2 + kPauses) << "two tell that it is the receiver, and then one attempt a pause";
+  EXPECT_EQ(receiver.requests().size(), 2 + kPauses + kIncidents);
 }
 
 TEST_F(AlertCourierTest, ARefusalIsFinalAndTheNextEventGoesOn) {
@@ -137,6 +190,7 @@ TEST_F(AlertCourierTest, AReceiverThatIsDownGetsTheEventWhenItIsUp) {
   courier->Announce(Event(1, Kind::kOpened), {.number = ++number_});
   while (courier->stats().retried == 0) std::this_thread::yield();
   receiver = std::make_unique<HttpReceiver>(port);
+  clock_.Advance(options_.longest_retry_ns);
   ASSERT_TRUE(receiver->WaitForRequests(1));
   EXPECT_THAT(Received(std::move(courier), *receiver), ElementsAre("1 firing"));
 }
@@ -149,6 +203,8 @@ TEST_F(AlertCourierTest, AnEventThatIsWrittenWhileItWaitsIsForgottenOnceItIsTake
   ASSERT_TRUE(receiver.WaitForRequests(1));
   EXPECT_TRUE(courier->NoteWritten(7, 42));
   EXPECT_FALSE(courier->NoteWritten(8, 43)) << "never heard of";
+  while (courier->stats().retried == 0) std::this_thread::yield();
+  clock_.Advance(kNanosPerSecond);
   ASSERT_TRUE(receiver.WaitForRequests(2));
   courier.reset();
   EXPECT_THAT(done(), ElementsAre(42));
@@ -158,10 +214,15 @@ TEST_F(AlertCourierTest, RetryAfterIsHonoured) {
   HttpReceiver receiver;
   receiver.AnswerNext({{429, "Retry-After: 1"}});
   auto courier = NewCourier(receiver.url());
-  const int64_t start = RealClock().MonotonicNanos();
   courier->Announce(Event(1, Kind::kOpened), {.number = ++number_});
+  while (courier->stats().retried == 0) std::this_thread::yield();
+  clock_.Advance(kNanosPerSecond - 1);
+  courier->Announce(Event(2, Kind::kOpened), {.number = ++number_});
   ASSERT_TRUE(receiver.WaitForRequests(2));
-  EXPECT_GE(RealClock().MonotonicNanos() - start, kNanosPerSecond);
+  while (courier->stats().sent == 0) std::this_thread::yield();
+  clock_.Advance(1);
+  ASSERT_TRUE(receiver.WaitForRequests(3));
+  EXPECT_THAT(Received(std::move(courier), receiver), ElementsAre("1 firing", "2 firing", "1 firing"));
 }
 
 TEST_F(AlertCourierTest, ASlowReceiverBlocksNobodyAndGetsOnlyTheNewest) {
@@ -188,7 +249,7 @@ TEST_F(AlertCourierTest, AnEventThatIsTooOldIsGivenUp) {
   receiver.AnswerNext(std::deque<HttpReceiver::Answer>(1'000, {500, ""}));
   auto courier = NewCourier(receiver.url());
   courier->Announce(Event(1, Kind::kOpened), {.number = ++number_});
-  ASSERT_TRUE(receiver.WaitForRequests(2));
+  LetItFail(*courier, 2);
   EXPECT_EQ(courier->stats().failed, 0u);
   clock_.Advance(options_.give_up_after_ns);
   while (courier->stats().failed == 0) std::this_thread::yield();
@@ -214,6 +275,7 @@ TEST_F(AlertCourierTest, WhoRedirectsOrHangsUpIsTriedAgain) {
   receiver.AnswerNext({{302, "Location: http://127.0.0.1:1/"}, {200, "", "cut", /*is_cut=*/true}});
   auto courier = NewCourier(receiver.url());
   courier->Announce(Event(1, Kind::kOpened), {.number = ++number_});
+  LetItFail(*courier, 2);
   while (courier->stats().sent == 0) std::this_thread::yield();
   EXPECT_EQ(courier->stats().retried, 2u);
   EXPECT_EQ(courier->stats().failed, 0u);
@@ -228,6 +290,7 @@ TEST_F(AlertCourierTest, WhoStallsIsTriedAgain) {
   while (courier->stats().retried == 0) std::this_thread::yield();
   EXPECT_EQ(courier->stats().sent, 0u);
   receiver.Hold(false);
+  clock_.Advance(options_.longest_retry_ns);
   while (courier->stats().sent == 0) std::this_thread::yield();
   EXPECT_EQ(courier->stats().failed, 0u);
 }

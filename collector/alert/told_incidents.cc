@@ -53,9 +53,11 @@ const ToldIncidents::Told* ToldIncidents::Find(uint64_t incident) const {
   return found == told_.end() ? nullptr : &found->second;
 }
 
-std::optional<std::pair<int64_t, uint64_t>> ToldIncidents::OldestOpen() const {
-  if (open_.empty()) return std::nullopt;
-  return *open_.begin();
+std::optional<std::pair<int64_t, uint64_t>> ToldIncidents::OldestOpen(const std::set<uint64_t>& except) const {
+  for (const auto& told : open_) {
+    if (!except.contains(told.second)) return told;
+  }
+  return std::nullopt;
 }
 
 void ToldIncidents::Put(uint64_t id, Told told) {

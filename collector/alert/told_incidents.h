@@ -63,8 +63,9 @@ class ToldIncidents {
   // Null where nothing was told. Valid until the next call that changes something.
   const Told* Find(uint64_t incident) const;
 
-  // Of the open incidents that are not quiet the one that was told longest ago: when, and its number.
-  std::optional<std::pair<int64_t, uint64_t>> OldestOpen() const;
+  // Of the open incidents that are not quiet, without those of `except`, the one that was told longest ago: when, and
+  // its number.
+  std::optional<std::pair<int64_t, uint64_t>> OldestOpen(const std::set<uint64_t>& except) const;
 
  private:
   void Put(uint64_t id, Told told);
