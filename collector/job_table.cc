@@ -13,7 +13,9 @@
 #include "collector/convert/fleet_sight.h"
 #include "collector/convert/summary.h"
 #include "collector/host_histories.h"
+#include "collector/ingest/host_takeovers.h"
 #include "collector/warm_up.h"
+#include "detector/model/rank_rivals.h"
 #include "detector/verdict/job_report.h"
 #include "detector/verdict/ledger_line.h"
 #include "detector/verdict/verdict.h"
@@ -101,6 +103,7 @@ void JobTable::Resume(const std::string& name, Job& job) {
   orphans_.erase(name);
   const int64_t from_ns = std::exchange(job.warmed_from_ns, 0);
   job.pipeline.Resume(LogReset(name, job, "the collector was started again and gave the engine its log", from_ns));
+  job.name_conflicts = job.pipeline.summary().name_conflicts;  // an earlier life has told them
 }
 
 void JobTable::Append(Job& job, LogItem item) {
@@ -283,6 +286,7 @@ void JobTable::EvaluateJob(const std::string& name, Job& job, int64_t watermark_
     Append(job, std::move(item));
   }
   SendRequests(name, outcome.conclusion);
+  NoteConflicts(name, job, watermark_ns);
   Conclude(name, job, outcome.conclusion, watermark_ns);
   if (!renew_ranks && job.ranks != nullptr) return;
   auto ranks = std::make_shared<std::vector<wire::Rank>>();
@@ -318,6 +322,24 @@ void JobTable::Conclude(const std::string& name, Job& job, const JobEngine::Conc
     Publish(book_.EndJob(name, watermark_ns, last.resolution, absl::StrCat(last.what, ", and was started again")));
   }
   Publish(book_.Apply(name, conclusion, watermark_ns, /*is_well=*/summary.state == JobState::kHealthy));
+}
+
+void JobTable::NoteConflicts(const std::string& name, Job& job, int64_t watermark_ns) {
+  const JobSummary summary = job.pipeline.summary();
+  const uint64_t before = std::exchange(job.name_conflicts, summary.name_conflicts);
+  if (summary.name_conflicts <= before) return;  // fewer: the engine has begun anew
+  outlets_.metrics.job_name_conflicts.Increment(static_cast<double>(summary.name_conflicts - before));
+  const bool was_told = watermark_ns - job.conflict_warned_ns < HostTakeovers::kWarningPeriodNanos;
+  if (was_told || !summary.name_conflict.has_value()) return;
+  job.conflict_warned_ns = watermark_ns;
+  const NameConflict& conflict = *summary.name_conflict;
+  Log(LogLevel::kWarning, "two processes say that they are the same rank of a job: only one of them is watched",
+      {{"job", name},
+       {"rank", absl::StrCat(conflict.rank)},
+       {"host", conflict.kept_host},
+       {"pid", absl::StrCat(conflict.kept_pid)},
+       {"unwatched_host", conflict.other_host},
+       {"unwatched_pid", absl::StrCat(conflict.other_pid)}});
 }
 
 // A request that cannot be sent has no answer: the engine waits for answers for a while only.

@@ -17,6 +17,7 @@
 namespace lockstep {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
 TEST_F(JobTableTest, TheLogBeginsWithAResetAndRisesStrictlyUpToConclusions) {
@@ -186,6 +187,34 @@ TEST_F(JobTableTest, OfAFullTableOwnersHaveEqualShares) {
   table.Evaluate();
   EXPECT_EQ(table.snapshot()->hosts.count(""), 1u) << "machines without a job are never left out";
   EXPECT_EQ(table.snapshot()->jobs.size(), 4u);
+}
+
+TEST_F(JobTableTest, OfTwoJobsUnderOneNameOneIsWatchedAndBothAreNamedOnceAMinute) {
+  JobTable table = MakeTable();
+  testing::internal::CaptureStderr();
+  for (int second = 0; second < 70; ++second) {
+    TestRanks ranks;
+    ranks.ranks = 2;
+    ranks.first_step = 1 + 10 * second;
+    wire::AgentReport report = MakeTestReport(static_cast<uint64_t>(second) + 1, ranks);
+    for (const wire::ProcessReport& first : std::vector(report.processes().begin(), report.processes().end())) {
+      wire::ProcessReport& other = *report.add_processes();
+      other = first;
+      other.set_pid(first.pid() + 10'000);
+    }
+    table.Observe(Slice("node-0", std::move(report)));
+    clock_.Advance(kNanosPerSecond);
+    table.Evaluate();
+  }
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, ContainsRegex("same rank of a job.* job=train rank=. host=node-0 pid=.* unwatched_host=node-0 "
+                                 "unwatched_pid=1...."));
+  const size_t first = log.find("same rank of a job");
+  EXPECT_NE(log.find("same rank of a job", first + 1), std::string::npos);
+  EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 2) << log;
+  // Both ranks, from the ninth report on, when both have reported for eight seconds.
+  EXPECT_EQ(metrics_.job_name_conflicts.Value(), 2 * (70 - 8));
+  EXPECT_EQ(table.snapshot()->jobs.at(0).ranks(), 2u);
 }
 
 TEST_F(JobTableTest, WhenTheStoreRefusesDetectionGoesOnAndTheLogBeginsAnewAfterwards) {

@@ -143,6 +143,8 @@ CollectorMetrics::CollectorMetrics(const std::string& version)
                                      "Age of the newest watermark when its evaluation was done.")),
       incident_events(AddCounter(*registry_, "lockstep_collector_incident_events_total",
                                  "Incidents opened, updated, resolved or reopened.")),
+      job_name_conflicts(AddCounter(*registry_, "lockstep_collector_job_name_conflicts_total",
+                                    "Reports of ranks that are not watched: another process of that job and rank is.")),
       pulls(*registry_),
       watches(*registry_),
       demands(*registry_),

@@ -141,6 +141,7 @@ class CollectorMetrics {
   prometheus::Histogram& detection_seconds;
   prometheus::Gauge& watermark_lag_seconds;
   prometheus::Counter& incident_events;
+  prometheus::Counter& job_name_conflicts;  // reports of ranks that another process of their job is
   PullMetrics pulls;
   WatchMetrics watches;
   DemandMetrics demands;

@@ -24,6 +24,7 @@
 #include "detector/hardware/ras_memory.h"
 #include "detector/hardware/ras_verdict.h"
 #include "detector/model/place_table.h"
+#include "detector/model/rank_rivals.h"
 #include "detector/model/roster.h"
 #include "detector/model/size_inference.h"
 #include "detector/verdict/roster_names.h"
@@ -46,7 +47,10 @@ class JobEngine::State {
  public:
   explicit State(const JobEngineOptions& options)
       : options_(options),
-        roster_({.max_ranks = options.max_ranks, .max_communicators = options.max_communicators}),
+        roster_({.max_ranks = options.max_ranks,
+                 .max_communicators = options.max_communicators,
+                 .host_silent_ns = options.host_silent_ns}),
+        rivals_(static_cast<size_t>(options.max_ranks), options.host_silent_ns),
         counters_(options.max_series),
         close_look_(options.min_step_cost) {}
 
@@ -87,6 +91,7 @@ class JobEngine::State {
 
   JobEngineOptions options_;
   Roster roster_;
+  RankRivals rivals_;
   SizeInference sizes_;
   CounterStream counters_;
   EvidenceLog log_;
@@ -119,6 +124,7 @@ class JobEngine::State {
 void JobEngine::State::BeginIncarnation() {
   for (const RankProcess& rank : roster_.ranks()) records_lost_before_ += rank.lost;
   roster_.Retire();
+  rivals_.Forget();
   sizes_.Clear();
   ras_.Clear();
   by_ras_ = {};
@@ -132,8 +138,11 @@ void JobEngine::State::BeginIncarnation() {
 }
 
 void JobEngine::State::ObserveRank(int32_t host_slot, const RankView& view, const HostReport& report) {
-  const Roster::Admission admission = roster_.Admit(report.host, view, report.host_ns);
-  if (admission == Roster::Admission::kIgnored) return;
+  const int32_t kept = roster_.SlotOfRank(view.rank);
+  const Roster::Admission admission = roster_.Admit(report, view);
+  if (admission == Roster::Admission::kContested) rivals_.Note(roster_, report, view);
+  const bool is_ours = admission != Roster::Admission::kContested && admission != Roster::Admission::kIgnored;
+  if (!is_ours || (kept < 0 && rivals_.IsOfOthers(view, roster_))) return;
   if (admission == Roster::Admission::kNewIncarnation) BeginIncarnation();
   const int32_t known = roster_.SlotOfRank(view.rank);
   const uint64_t lost_before = known >= 0 ? roster_.ranks()[static_cast<size_t>(known)].lost : view.operations_lost;
@@ -421,6 +430,8 @@ JobSummary JobEngine::State::Summary() const {
   for (const RankProcess& rank : roster_.ranks()) summary.records_lost += rank.lost;
   summary.records_discarded = roster_.refused() + counters_.discarded() + log_.dropped() + events_.refused() +
                               ras_.refused() + sizes_.refused() + close_look_.discarded() + places_refused_;
+  summary.name_conflicts = rivals_.conflicts();
+  summary.name_conflict = rivals_.newest();
   return summary;
 }
 

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "detector/model/input.h"
 #include "detector/model/place_table.h"
 #include "detector/model/process_end.h"
+#include "detector/model/rank_rivals.h"
 #include "detector/verdict/job_report.h"
 #include "detector/verdict/verdict.h"
 
@@ -54,6 +56,9 @@ struct JobSummary {
   uint64_t records_observed = 0;
   uint64_t records_lost = 0;       // by recorders and agents, as they reported
   uint64_t records_discarded = 0;  // by the limits of this engine
+  // Reports of ranks that another process is, which lives: two jobs have one name. The newest, of the job as it runs.
+  uint64_t name_conflicts = 0;
+  std::optional<NameConflict> name_conflict;
 };
 
 class JobEngine {

@@ -4,8 +4,10 @@
 #include <limits>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/random.h"
 #include "detector/model/place_table.h"
@@ -276,6 +278,79 @@ TEST(JobEngineTest, ANewProcessBeginsANewIncarnation) {
   }
   EXPECT_EQ(driver.engine().summary().state, JobState::kHealthy);
   EXPECT_LT(driver.engine().summary().steps, 700);
+}
+
+// Both report, the newer from `later` seconds on and ahead of the other: from hosts of its own, or else from the same.
+void TellOfBoth(EngineDriver& driver, JobGenerator& older, JobGenerator& newer, const std::string& host_prefix,
+                double later) {
+  std::vector<HostReport> reports = older.NextReports();
+  std::vector<HostReport> ahead;
+  for (HostReport other : newer.NextReports()) {
+    if (older.NowSeconds() < later) continue;
+    other.host = absl::StrCat(host_prefix, other.host);
+    for (RankView& rank : other.ranks) {
+      rank.pid += 10'000;
+      rank.process_start_ticks = 500;
+      for (CommunicatorView& communicator : rank.communicators) communicator.id += 1'000;
+    }
+    if (host_prefix.empty()) {
+      const auto same =
+          std::find_if(reports.begin(), reports.end(), [&](const auto& r) { return r.host == other.host; });
+      same->ranks.insert(same->ranks.begin(), other.ranks.begin(), other.ranks.end());
+    } else {
+      ahead.push_back(std::move(other));
+    }
+  }
+  reports.insert(reports.begin(), ahead.begin(), ahead.end());
+  driver.Hear(reports, older.NowNanos());
+}
+
+// The older has a slow rank, which the newer has not.
+TEST(JobEngineTest, OfTwoJobsUnderOneNameTheOlderIsJudgedAndTheOtherIsTold) {
+  for (const std::string prefix : {"other-", ""}) {
+    JobGenerator older({.slow = {{2, 0, kForever, 2}}});
+    JobGenerator newer({.seed = 9});
+    EngineDriver driver({});
+    while (older.NowSeconds() < 20) TellOfBoth(driver, older, newer, prefix, 10);
+    EXPECT_GT(driver.engine().summary().name_conflicts, 0u) << "'" << prefix << "'";
+    while (older.NowSeconds() < 40) TellOfBoth(driver, older, newer, prefix, 10);
+    const JobEngine::Conclusion conclusion = driver.Evaluate(older.NowNanos());
+    ASSERT_EQ(conclusion.verdicts.size(), 1u) << "'" << prefix << "'";
+    EXPECT_EQ(CauseKey(conclusion.verdicts[0]), "slow:node-0/rank2");
+    const JobSummary summary = driver.engine().summary();
+    EXPECT_EQ(summary.world_size, 4);
+    ASSERT_TRUE(summary.name_conflict.has_value());
+    EXPECT_EQ(summary.name_conflict->kept_host, "node-0");
+    EXPECT_EQ(summary.name_conflict->other_host, absl::StrCat(prefix, "node-0"));
+    EXPECT_EQ(summary.name_conflict->other_pid, summary.name_conflict->kept_pid + 10'000);
+  }
+}
+
+TEST(JobEngineTest, RanksThatTheOlderJobHasNotAreNotAddedToIt) {
+  JobGenerator older({});
+  JobGenerator newer({.ranks = 8, .seed = 9});
+  EngineDriver driver({});
+  while (older.NowSeconds() < 20) TellOfBoth(driver, older, newer, "other-", 10);
+  EXPECT_EQ(driver.engine().summary().world_size, 4);
+  EXPECT_EQ(driver.engine().ranks().size(), 4u);
+}
+
+TEST(JobEngineTest, AJobThatIsStartedElsewhereIsNoConflict) {
+  JobGenerator older({});
+  JobGenerator newer({.seed = 9});
+  EngineDriver driver({});
+  while (older.NowSeconds() < 20) TellOfBoth(driver, older, newer, "other-", 100);
+  while (newer.NowSeconds() < 60) {
+    std::vector<HostReport> reports = newer.NextReports();
+    for (HostReport& report : reports) {
+      report.host = absl::StrCat("other-", report.host);
+      for (RankView& rank : report.ranks) rank.process_start_ticks = 500;
+    }
+    driver.Hear(reports, newer.NowNanos());
+  }
+  EXPECT_EQ(driver.engine().summary().name_conflicts, 0u);
+  EXPECT_EQ(driver.engine().summary().state, JobState::kHealthy) << driver.engine().summary().note;
+  for (const RankSummary& rank : driver.engine().ranks()) EXPECT_EQ(rank.host, "other-node-0");
 }
 
 TEST(JobEngineTest, LostRecordsAbstainInsteadOfAccusing) {

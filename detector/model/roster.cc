@@ -93,21 +93,33 @@ const std::string& Roster::HostName(int32_t rank_slot) const {
   return hosts_[static_cast<size_t>(ranks_[static_cast<size_t>(rank_slot)].host_slot)].name;
 }
 
-Roster::Admission Roster::Admit(const std::string& host, const RankView& view, int64_t host_ns) const {
-  if (!retired_.empty() && retired_.contains(ProcessKey(host, view.pid, view.process_start_ticks))) {
-    return Admission::kIgnored;
-  }
+Roster::Admission Roster::Admit(const HostReport& report, const RankView& view) const {
+  const bool is_retired =
+      !retired_.empty() && retired_.contains(ProcessKey(report.host, view.pid, view.process_start_ticks));
   const int32_t slot = SlotOfRank(view.rank);
-  if (slot < 0) return Admission::kAccepted;
+  if (slot < 0) return is_retired ? Admission::kIgnored : Admission::kAccepted;
   const RankProcess& known = ranks_[static_cast<size_t>(slot)];
-  const bool same_host = HostName(slot) == host;
+  const bool same_host = HostName(slot) == report.host;
   if (same_host && known.pid == view.pid && known.process_start_ticks == view.process_start_ticks) {
-    const bool is_older = !known.cpu.empty() && host_ns < known.cpu.back().host_ns;
+    const bool is_older = !known.cpu.empty() && report.host_ns < known.cpu.back().host_ns;
     return is_older ? Admission::kIgnored : Admission::kAccepted;
   }
-  if (same_host && view.process_start_ticks < known.process_start_ticks) return Admission::kIgnored;
-  if (Over(view) && !known.finalized && !known.dead()) return Admission::kIgnored;
+  const bool known_is_over = known.finalized || known.dead();
+  if (!Over(view) && !known_is_over && Lives(known, report)) return Admission::kContested;
+  if (is_retired || (same_host && view.process_start_ticks < known.process_start_ticks)) return Admission::kIgnored;
+  if (Over(view) && !known_is_over) return Admission::kIgnored;
   return Admission::kNewIncarnation;
+}
+
+// Agents tell of the end of a process for a while, and then leave it out.
+bool Roster::Lives(const RankProcess& known, const HostReport& report) const {
+  const Host& host = hosts_[static_cast<size_t>(known.host_slot)];
+  if (host.name != report.host) {
+    return host.reported_ns == known.received_ns && report.due_ns() - known.alive_ns < limits_.host_silent_ns;
+  }
+  return limits_.host_silent_ns > 0 && std::any_of(report.ranks.begin(), report.ranks.end(), [&](const RankView& view) {
+           return view.pid == known.pid && view.process_start_ticks == known.process_start_ticks && !Over(view);
+         });
 }
 
 int32_t Roster::TouchHost(const std::string& host, int64_t received_ns) {
@@ -122,11 +134,13 @@ int32_t Roster::TouchHost(const std::string& host, int64_t received_ns) {
   }
   const int32_t slot = it->second;
   hosts_[static_cast<size_t>(slot)].received_ns = received_ns;
+  hosts_[static_cast<size_t>(slot)].reported_ns = received_ns;
   return slot;
 }
 
 void Roster::ForgiveSilence(int64_t now_ns) {
   for (Host& host : hosts_) host.received_ns = std::max(host.received_ns, now_ns);
+  for (RankProcess& process : ranks_) process.alive_ns = std::max(process.alive_ns, now_ns);
 }
 
 RankProcess* Roster::Update(int32_t host_slot, const RankView& view, int64_t received_ns, int64_t host_ns,
@@ -162,6 +176,7 @@ RankProcess* Roster::Update(int32_t host_slot, const RankView& view, int64_t rec
   if (process.dead()) NoteDeath(view, received_ns, host_ns, waited_ns, &process);
   if (!process.dead()) process.gone_since_ns = 0;
   process.received_ns = received_ns;
+  process.alive_ns = std::max(process.alive_ns, received_ns - waited_ns);
   if (view.process_state != ProcessState::kStopped) process.stopped_since_ns = 0;
   if (view.process_state == ProcessState::kStopped && process.stopped_since_ns == 0) {
     process.stopped_since_ns = received_ns;

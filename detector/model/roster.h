@@ -3,8 +3,8 @@
 // Ranks, hosts and communicators are numbered densely in order of appearance ("slots"); numbers of a roster mean
 // nothing in another one. A communicator's `members` are indexed by communicator rank. Progress is only as fresh as
 // `received_ns` of the member's rank. One roster describes one incarnation of the job: a new process for a known rank
-// makes Admit answer kNewIncarnation, and the owner begins a new roster with Retire(). Limits: see RosterLimits; what
-// did not fit is counted. Not thread-safe.
+// that is over or silent makes Admit answer kNewIncarnation, and the owner begins a new roster with Retire(). Limits:
+// see RosterLimits; what did not fit is counted. Not thread-safe.
 
 #ifndef LOCKSTEP_DETECTOR_MODEL_ROSTER_H_
 #define LOCKSTEP_DETECTOR_MODEL_ROSTER_H_
@@ -28,6 +28,8 @@ struct RosterLimits {
   int max_ranks = 100'000;
   int max_communicators = 400'000;
   int64_t max_memberships = 1'600'000;  // over all communicators
+  // For how long a process may say nothing before another one may be its rank. 0 = it may be that at once.
+  int64_t host_silent_ns = 0;
 };
 
 // One member of a communicator.
@@ -112,6 +114,7 @@ struct RankProcess {
   uint64_t called = 0;                                     // operations that its recorder has counted
   uint64_t lost = 0;                                       // of them, without a record
   int64_t received_ns = 0;                                 // of the newest report about it
+  int64_t alive_ns = 0;  // collector's clock: when its agent saw it last; nobody is blamed for when nobody listened
   int64_t gone_since_ns = 0;  // receive time of the first report that it is dead; 0 = it lives
   // Of one that is dead: how, and when at the latest, on the collector's clock and on its host's. What its agent does
   // not tell is as its reports show it: it died after the last one that has it alive.
@@ -137,6 +140,7 @@ struct RankProcess {
 struct Host {
   std::string name;
   int64_t received_ns = 0;
+  int64_t reported_ns = 0;  // the same, whatever silence was forgiven
 };
 
 class Roster {
@@ -146,12 +150,12 @@ class Roster {
   // Counts the silence of every host from `now_ns` on.
   void ForgiveSilence(int64_t now_ns);
 
-  enum class Admission { kAccepted, kIgnored, kNewIncarnation };
+  enum class Admission { kAccepted, kIgnored, kNewIncarnation, kContested };
 
-  // Whether this view of a rank, taken at `host_ns`, belongs to the incarnation that this roster describes. One that is
-  // older than what is known of the same process came late, from an agent before the present one: it is ignored.
-  // Changes nothing.
-  Admission Admit(const std::string& host, const RankView& view, int64_t host_ns) const;
+  // Whether `view`, one of `report`, belongs to the incarnation that this roster describes. One that is older than what
+  // is known of the same process came late, from an agent before the present one: it is ignored. kContested: another
+  // process is that rank, and lives as far as its host tells. Changes nothing. O(ranks of the report).
+  Admission Admit(const HostReport& report, const RankView& view) const;
 
   // Takes in an admitted view; nullptr when a limit forbids it (counted). `waited_ns`: as of HostReport.
   RankProcess* Update(int32_t host_slot, const RankView& view, int64_t received_ns, int64_t host_ns,
@@ -189,6 +193,8 @@ class Roster {
 
  private:
   using ProcessKey = std::tuple<std::string, int32_t, uint64_t>;  // host, pid, start
+
+  bool Lives(const RankProcess& known, const HostReport& report) const;
 
   RosterLimits limits_;
   std::vector<RankProcess> ranks_;

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "detector/model/input.h"
 #include "detector/model/operation_kind.h"
@@ -68,10 +70,66 @@ TEST_F(RosterTest, WhatARecorderSeesIsKnownBeforeTheSizeOfItsCommunicatorsIs) {
 TEST_F(RosterTest, WhatIsOlderThanWhatIsKnownOfAProcessIsIgnored) {
   const RankView view{.rank = 0, .pid = 10, .process_start_ticks = 5};
   roster_.Update(roster_.TouchHost("h", 100), view, 100, /*host_ns=*/50);
-  EXPECT_EQ(roster_.Admit("h", view, 49), Roster::Admission::kIgnored) << "an agent before this one saw it";
-  EXPECT_EQ(roster_.Admit("h", view, 50), Roster::Admission::kAccepted);
-  EXPECT_EQ(roster_.Admit("h", {.rank = 0, .pid = 11, .process_start_ticks = 6}, 10),
+  EXPECT_EQ(roster_.Admit({.host = "h", .host_ns = 49}, view), Roster::Admission::kIgnored)
+      << "an agent before this one saw it";
+  EXPECT_EQ(roster_.Admit({.host = "h", .host_ns = 50}, view), Roster::Admission::kAccepted);
+  EXPECT_EQ(roster_.Admit({.host = "h", .host_ns = 10}, {.rank = 0, .pid = 11, .process_start_ticks = 6}),
             Roster::Admission::kNewIncarnation);
+}
+
+// Rank 0 was seen alive on host "h" at 100, and may be silent for 8.
+class SecondProcessTest : public ::testing::Test {
+ protected:
+  SecondProcessTest() { Tell(first_, 100); }
+
+  void Tell(const RankView& view, int64_t received_ns) {
+    roster_.Update(roster_.TouchHost("h", received_ns), view, received_ns, /*host_ns=*/received_ns);
+  }
+  Roster::Admission Admit(const std::string& host, int64_t received_ns, std::vector<RankView> also = {},
+                          int64_t waited_ns = 0) {
+    const RankView second{.rank = 0, .pid = 11, .process_start_ticks = 6};
+    also.push_back(second);
+    return roster_.Admit(
+        {.host = host, .received_ns = received_ns, .waited_ns = waited_ns, .host_ns = received_ns, .ranks = also},
+        second);
+  }
+
+  const RankView first_{.rank = 0, .pid = 10, .process_start_ticks = 5};
+  Roster roster_{{.host_silent_ns = 8}};
+};
+
+TEST_F(SecondProcessTest, OnAnotherHostIsContestedUntilTheFirstIsSilent) {
+  EXPECT_EQ(Admit("i", 101), Roster::Admission::kContested);
+  EXPECT_EQ(Admit("i", 107), Roster::Admission::kContested);
+  EXPECT_EQ(Admit("i", 108), Roster::Admission::kNewIncarnation);
+  EXPECT_EQ(Admit("i", 111, {}, /*waited_ns=*/5), Roster::Admission::kContested) << "it is told late: it was at 106";
+}
+
+TEST_F(SecondProcessTest, IsTakenInAtOnceWhenTheFirstIsTold) {
+  RankView gone = first_;
+  gone.process_state = ProcessState::kGone;
+  Tell(gone, 101);
+  EXPECT_EQ(Admit("i", 101), Roster::Admission::kNewIncarnation);
+  EXPECT_EQ(Admit("h", 101), Roster::Admission::kNewIncarnation);
+}
+
+TEST_F(SecondProcessTest, IsTakenInAtOnceWhenTheHostOfTheFirstLeavesThatOut) {
+  roster_.TouchHost("h", 101);
+  EXPECT_EQ(Admit("i", 101), Roster::Admission::kNewIncarnation);
+}
+
+TEST_F(SecondProcessTest, OnTheSameHostIsContestedIfTheReportHasBothAlive) {
+  EXPECT_EQ(Admit("h", 101, {first_}), Roster::Admission::kContested);
+  RankView over = first_;
+  over.finalized = true;
+  EXPECT_EQ(Admit("h", 101, {over}), Roster::Admission::kNewIncarnation);
+  EXPECT_EQ(Admit("h", 101), Roster::Admission::kNewIncarnation) << "the first is not there any more";
+}
+
+TEST_F(SecondProcessTest, TheFirstIsNotBlamedForSilenceWhileNobodyListened) {
+  roster_.ForgiveSilence(1'000);
+  EXPECT_EQ(Admit("i", 1'001), Roster::Admission::kContested);
+  EXPECT_EQ(Admit("i", 1'008), Roster::Admission::kNewIncarnation);
 }
 
 }  // namespace
