@@ -75,6 +75,19 @@ bool JobNames::MayJoin(JobNameKind kind, const Traits& traits, const Job& job) {
   return kind <= JobNameKind::kFingerprint && job.kind == JobNameKind::kFingerprint;
 }
 
+// A name with a namespace is that of everybody in there: users of a pod differ from node to node.
+bool JobNames::AreOthers(const std::string& name, const Traits& traits, const Job& job) {
+  if (!traits.name_space.empty() && !job.traits.name_space.empty()) return traits.name_space != job.traits.name_space;
+  const bool are_users_known = traits.uid >= 0 && job.traits.uid >= 0 && name.find('/') == std::string::npos;
+  return are_users_known && traits.uid != job.traits.uid;
+}
+
+// Whoever takes the name of a part is not let into the whole by it. Its number of ranks may be another one by now.
+bool JobNames::IsStranger(const std::string& own, const Speaker& speaker, const Job& home) {
+  const Traits owner = {.uid = speaker.traits.uid, .name_space = speaker.traits.name_space};
+  return home.name == own ? AreOthers(own, owner, home) : !MayJoin(speaker.kind, owner, home);
+}
+
 void JobNames::Absorb(const Traits& traits, Job& job) {
   if (job.traits.uid < 0) job.traits.uid = traits.uid;
   if (job.traits.name_space.empty()) job.traits.name_space = traits.name_space;
@@ -94,13 +107,10 @@ std::string JobNames::NameLocked(const std::string& host, int64_t now_ns, const 
                                  std::vector<United>& united) {
   const Speaker speaker = SpeakerOf(process);
   if (speaker.kind == JobNameKind::kChosen && speaker.communicators.empty()) return process.job();
-  const std::string own = OwnNameLocked(host, now_ns, process, speaker);
+  std::string own = OwnNameLocked(host, now_ns, process, speaker);
+  if (speaker.kind != JobNameKind::kChosen && !own.empty()) own = NameAmongOthersLocked(own, speaker);
   const JobPtr home = WholeOf(FindLocked(own));
-  // Whoever takes the name of a part is not let into the whole by it. Its number of ranks may be another one by now.
-  const bool is_stranger =
-      home != nullptr && home->name != own &&
-      !MayJoin(speaker.kind, {.uid = speaker.traits.uid, .name_space = speaker.traits.name_space}, *home);
-  if (is_stranger) return own;
+  if (home != nullptr && IsStranger(own, speaker, *home)) return own;
   if (home != nullptr && speaker.traits.world_size > 0) home->traits.world_size = speaker.traits.world_size;
   std::vector<JobPtr> candidates = CandidatesLocked(speaker);
   JobPtr job = home;
@@ -121,6 +131,14 @@ std::string JobNames::NameLocked(const std::string& host, int64_t now_ns, const 
     if (nameless != nameless_.end()) nameless->second.job = job->name;
   }
   return job->name;
+}
+
+// Who once had a name of his own keeps it, also when the other job is not there any more.
+std::string JobNames::NameAmongOthersLocked(const std::string& own, const Speaker& speaker) const {
+  const std::string marked = JobNameOfOwner(own, speaker.traits.name_space, speaker.traits.uid);
+  if (marked.empty() || FindLocked(marked) != nullptr) return marked.empty() ? own : marked;
+  const JobPtr home = WholeOf(FindLocked(own));
+  return home != nullptr && IsStranger(own, speaker, *home) ? marked : own;
 }
 
 void JobNames::UniteLocked(const std::string& host, const std::vector<JobPtr>& parts, const JobPtr& job,

@@ -9,9 +9,11 @@
 //
 // What a process says is not believed across users: parts of one job agree in the namespace of their pods, or where
 // that is not known in the user whose ring it is. Agents of 0.1.0 tell no user; such a process becomes a part of jobs
-// without a name only. An agent that is believed of some jobs alone has no say here (ReportSink::Prepare). Parts of one
-// job agree in the number of its ranks, too, and no communicator has more members: a process that talks to another job
-// (a trainer and its inference servers) does not make the two one.
+// without a name only. A name that was made up, and that the job of another namespace or user has, gets the owner
+// behind it ("torch-node-1:29500@uid1001"): who runs next at a place neither joins nor ends what ran there. An agent
+// that is believed of some jobs alone has no say here (ReportSink::Prepare). Parts of one job agree in the number of
+// its ranks, too, and no communicator has more members: a process that talks to another job (a trainer and its
+// inference servers) does not make the two one.
 //
 // Bounded: kMaxJobs, kMaxCommunicators of them, kMaxPerHost by reports of one host and kMaxPerProcess of one process.
 // What does not fit keeps its own name, and is counted. Thread-safe; never blocks.
@@ -103,6 +105,9 @@ class JobNames {
   static bool Beats(const Job& a, const Job& b);
   // Whether what has a name of that kind may be a part of `job`.
   static bool MayJoin(JobNameKind kind, const Traits& traits, const Job& job);
+  // Whether what has the name of `job` is known to be somebody else's.
+  static bool AreOthers(const std::string& name, const Traits& traits, const Job& job);
+  static bool IsStranger(const std::string& own, const Speaker& speaker, const Job& home);
   static void Absorb(const Traits& traits, Job& job);
 
   std::string NameLocked(const std::string& host, int64_t now_ns, const wire::ProcessReport& process,
@@ -113,6 +118,9 @@ class JobNames {
   // What the process would be called if it stood alone; "" = it cannot be told yet.
   std::string OwnNameLocked(const std::string& host, int64_t now_ns, const wire::ProcessReport& process,
                             const Speaker& speaker) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // `own`, or that name with the owner where another one's job has it.
+  std::string NameAmongOthersLocked(const std::string& own, const Speaker& speaker) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The jobs of its communicators that the process may be a part of, each once.
   std::vector<JobPtr> CandidatesLocked(const Speaker& speaker) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   JobPtr FindLocked(const std::string& name) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

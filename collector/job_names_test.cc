@@ -107,7 +107,72 @@ TEST_F(JobNamesTest, AMeetingPlaceOfSeveralNamesIsOneJob) {
   EXPECT_EQ(Settle("node-1", Rank("torch-10.0.0.1:29500", {})), "torch-node-0:29500");
   wire::ProcessReport of_another = Rank("torch-10.0.0.1:29500", {});
   of_another.set_uid(1001);
-  EXPECT_EQ(Settle("node-9", of_another), "torch-10.0.0.1:29500");
+  EXPECT_EQ(Settle("node-9", of_another), "torch-10.0.0.1:29500@uid1001");
+}
+
+TEST_F(JobNamesTest, TheNextUserAtAPlaceHasAJobOfHisOwn) {
+  wire::ProcessReport next = Rank("torch-node-0:29500", {});
+  next.set_uid(1001);
+  EXPECT_EQ(Settle("node-0", Rank("torch-node-0:29500", {})), "torch-node-0:29500");
+  EXPECT_EQ(Settle("node-0", next), "torch-node-0:29500@uid1001");
+  next.set_world_size(8);
+  EXPECT_EQ(Settle("node-0", next), "torch-node-0:29500@uid1001");
+  EXPECT_EQ(Settle("node-0", Rank("torch-node-0:29500", {})), "torch-node-0:29500") << "the first one goes on";
+  wire::ProcessReport of_old_agent = Rank("torch-node-0:29500", {});
+  of_old_agent.clear_uid();
+  EXPECT_EQ(Settle("node-1", of_old_agent), "torch-node-0:29500") << "nobody knows whose it is";
+  // His name stays as it is when the other job is forgotten.
+  now_ns_ += 400 * kNanosPerSecond;
+  Settle("node-0", next);
+  now_ns_ += 400 * kNanosPerSecond;
+  names_.ForgetSilent(now_ns_, 600 * kNanosPerSecond);
+  EXPECT_EQ(Settle("node-0", next), "torch-node-0:29500@uid1001");
+  EXPECT_EQ(Settle("node-0", Rank("torch-node-0:29500", {})), "torch-node-0:29500");
+}
+
+TEST_F(JobNamesTest, AtOnePlacePodsAreToldApartByTheirNamespaceAndNotByTheirUsers) {
+  const auto in = [](const char* job, const char* pod, uint32_t uid) {
+    wire::ProcessReport process = Rank(job, {});
+    process.set_pod(pod);
+    process.set_uid(uid);
+    return process;
+  };
+  EXPECT_EQ(Settle("node-0", in("torch-node-0:29500", "team-a/p-0", 1000)), "torch-node-0:29500");
+  EXPECT_EQ(Settle("node-1", in("torch-node-0:29500", "team-a/p-1", 1001)), "torch-node-0:29500");
+  EXPECT_EQ(Settle("node-2", in("torch-node-0:29500", "team-b/p-0", 1000)), "torch-node-0:29500@team-b");
+  EXPECT_EQ(Settle("node-0", in("torch-team-a/m:29500", "", 1000)), "torch-team-a/m:29500");
+  EXPECT_EQ(Settle("node-1", in("torch-team-a/m:29500", "", 66'000)), "torch-team-a/m:29500")
+      << "a name that has the namespace is that of one team, whoever its pods run as";
+}
+
+// One job of two nodes, each of which calls the place otherwise, after that of another user.
+TEST_F(JobNamesTest, PartsOfTheNextUsersJobAreOneToo) {
+  Settle("node-0", Rank("torch-node-0:29500", {}));
+  wire::ProcessReport first = Rank("torch-node-0:29500", {10}, 4), second = Rank("torch-10.0.0.1:29500", {10}, 4);
+  first.set_uid(1001);
+  second.set_uid(1001);
+  EXPECT_EQ(Settle("node-0", first), "torch-node-0:29500@uid1001");
+  EXPECT_EQ(Settle("node-1", second), "torch-node-0:29500@uid1001");
+}
+
+TEST_F(JobNamesTest, TheNextLifeKnowsWhoseANameIs) {
+  wire::AgentReport of_first, of_next;
+  *of_first.add_processes() = Rank("torch-node-0:29500", {});
+  *of_next.add_processes() = Rank("torch-node-0:29500@uid1001", {});
+  of_next.mutable_processes(0)->set_uid(1001);
+  names_.Restore("node-0", "torch-node-0:29500@uid1001", now_ns_, of_next);
+  names_.Restore("node-0", "torch-node-0:29500", now_ns_, of_first);
+  wire::ProcessReport next = Rank("torch-node-0:29500", {});
+  next.set_uid(1001);
+  EXPECT_EQ(Settle("node-0", next), "torch-node-0:29500@uid1001");
+  EXPECT_EQ(Settle("node-0", Rank("torch-node-0:29500", {})), "torch-node-0:29500");
+}
+
+TEST_F(JobNamesTest, WhoClaimsTheCommunicatorOfAnotherIsNotThatJob) {
+  wire::ProcessReport stranger = Rank(kA, {10}, 4);
+  stranger.set_uid(1001);
+  EXPECT_EQ(Settle("node-0", Rank(kA, {10}, 4)), kA);
+  EXPECT_EQ(Settle("node-9", stranger), std::string(kA) + "@uid1001");
 }
 
 TEST_F(JobNamesTest, ANameThatSaysMoreTakesANamelessJobIn) {
@@ -143,7 +208,7 @@ TEST_F(JobNamesTest, WhoeverTakesTheNameOfAPartIsNotLetIntoTheWhole) {
   wire::ProcessReport stranger = Rank(kB, {});
   EXPECT_EQ(Settle("node-3", stranger), kA);
   stranger.set_uid(1001);
-  EXPECT_EQ(Settle("node-9", stranger), kB);
+  EXPECT_EQ(Settle("node-9", stranger), std::string(kB) + "@uid1001");
 }
 
 // Trainers that send weights to inference servers.

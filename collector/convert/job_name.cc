@@ -19,8 +19,13 @@ constexpr absl::string_view kPlacePrefixes[] = {"torch-", "slurm-"};
 constexpr absl::string_view kTorchWithoutName = "torch-none";
 constexpr size_t kHexDigits = 16;
 constexpr size_t kMaxPortDigits = 5;
+constexpr char kOwnerMark = '@';
+
+// `job` without what JobNameOfOwner has added. Neither ports nor communicators have a mark.
+absl::string_view WithoutOwner(absl::string_view job) { return job.substr(0, job.rfind(kOwnerMark)); }
 
 bool IsPlace(absl::string_view job) {
+  job = WithoutOwner(job);
   if (std::none_of(std::begin(kPlacePrefixes), std::end(kPlacePrefixes),
                    [job](absl::string_view prefix) { return absl::StartsWith(job, prefix); })) {
     return false;
@@ -35,6 +40,7 @@ bool IsPlace(absl::string_view job) {
 }  // namespace
 
 absl::optional<uint64_t> CommunicatorOfJobName(absl::string_view job) {
+  job = WithoutOwner(job);
   if (absl::ConsumePrefix(&job, kPodPrefix)) {
     const size_t slash = job.find('/');
     if (slash == absl::string_view::npos) return absl::nullopt;
@@ -56,6 +62,12 @@ JobNameKind KindOfJobName(absl::string_view job) {
 std::string FingerprintJobName(absl::string_view name_space, uint64_t communicator) {
   const std::string name = absl::StrCat(kFingerprintPrefix, absl::Hex(communicator, absl::kZeroPad16));
   return name_space.empty() ? name : absl::StrCat(kPodPrefix, name_space, "/", name);
+}
+
+std::string JobNameOfOwner(absl::string_view name, absl::string_view name_space, int64_t uid) {
+  const absl::string_view mark(&kOwnerMark, 1);
+  if (!name_space.empty()) return absl::StrCat(name, mark, name_space);
+  return uid < 0 ? "" : absl::StrCat(name, mark, "uid", uid);
 }
 
 }  // namespace lockstep

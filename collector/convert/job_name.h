@@ -31,6 +31,10 @@ absl::optional<uint64_t> CommunicatorOfJobName(absl::string_view job);
 // A name of the kind kFingerprint; `name_space` of the pods of the job, "" = none, or not known.
 std::string FingerprintJobName(absl::string_view name_space, uint64_t communicator);
 
+// A made-up name that somebody else's job has already: "NAME@NAMESPACE", else "NAME@uid1001"; "" = neither is known
+// (uid < 0). Its kind is that of `name`.
+std::string JobNameOfOwner(absl::string_view name, absl::string_view name_space, int64_t uid);
+
 }  // namespace lockstep
 
 #endif  // LOCKSTEP_COLLECTOR_CONVERT_JOB_NAME_H_

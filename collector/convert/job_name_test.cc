@@ -26,6 +26,9 @@ TEST(JobNameTest, SaysWhereItComesFrom) {
       {"torch-my-run", JobNameKind::kChosen},
       {"slurm-7.node-1:29500", JobNameKind::kPlace},
       {"slurm-7.0", JobNameKind::kChosen},
+      {"torch-node-1:29500@uid1001", JobNameKind::kPlace},
+      {"nccl-00000000000000ab@team-a", JobNameKind::kFingerprint},
+      {"train@uid1001", JobNameKind::kChosen},
   };
   for (const auto& expected : cases) EXPECT_EQ(KindOfJobName(expected.job), expected.kind) << expected.job;
 }
@@ -35,7 +38,14 @@ TEST(JobNameTest, ThatOfACommunicatorIsFoundAgain) {
   EXPECT_EQ(FingerprintJobName("team-a", 0xab), "k8s-team-a/nccl-00000000000000ab");
   EXPECT_EQ(CommunicatorOfJobName(FingerprintJobName("", ~uint64_t{0})), ~uint64_t{0});
   EXPECT_EQ(CommunicatorOfJobName(FingerprintJobName("team-a", 7)), 7u);
+  EXPECT_EQ(CommunicatorOfJobName("nccl-00000000000000ab@uid7"), 0xabu);
   EXPECT_FALSE(CommunicatorOfJobName("train").has_value());
+}
+
+TEST(JobNameTest, OfAnotherOwnerSaysWhose) {
+  EXPECT_EQ(JobNameOfOwner("torch-node-1:29500", "", 1001), "torch-node-1:29500@uid1001");
+  EXPECT_EQ(JobNameOfOwner("torch-node-1:29500", "team-a", 1001), "torch-node-1:29500@team-a");
+  EXPECT_EQ(JobNameOfOwner("torch-node-1:29500", "", -1), "");
 }
 
 }  // namespace
