@@ -17,31 +17,35 @@ namespace {
 // chose is taken as it is. `scope` says what else makes the id that of one job.
 enum class Scope {
   kFleet,       // nothing
-  kAllocation,  // holds several runs one after the other
+  kAllocation,  // of Slurm: holds several runs, one after the other and at the same time
   kNamespace,   // of Kubernetes
+  kGroup,       // the same; each group of a set is a job
+  kCluster,     // the same; holds several runs
+  kMpirun,      // where it was started: its id is 16 bits of a hash of host and pid
 };
 struct JobVariable {
   const char* name;
   const char* prefix;
   Scope scope;
 };
+constexpr char kMpirunId[] = "OMPI_MCA_ess_base_jobid";
+constexpr char kRunId[] = "TORCHELASTIC_RUN_ID";
 constexpr JobVariable kJobVariables[] = {
     {"LOCKSTEP_JOB_ID", "", Scope::kFleet},
     {"SLURM_JOB_ID", "slurm-", Scope::kAllocation},
     // Pods get these through the downward API: `lockstep enable-nccl --for kubernetes`.
     {"LOCKSTEP_PYTORCHJOB", "k8s-", Scope::kNamespace},
     {"LOCKSTEP_JOBSET", "k8s-", Scope::kNamespace},
+    {"LOCKSTEP_LEADERWORKERSET", "k8s-", Scope::kGroup},
+    {"LOCKSTEP_VOLCANO_JOB", "k8s-", Scope::kNamespace},
+    {"LOCKSTEP_RAY_CLUSTER", "k8s-", Scope::kCluster},
     {"LOCKSTEP_KUBERNETES_JOB", "k8s-", Scope::kNamespace},
-    {"TORCHELASTIC_RUN_ID", "torch-", Scope::kNamespace},
-    {"OMPI_MCA_ess_base_jobid", "mpi-", Scope::kFleet},
+    {kRunId, "torch-", Scope::kNamespace},
+    {kMpirunId, "mpi-", Scope::kMpirun},
     {"PMIX_NAMESPACE", "mpi-", Scope::kFleet},
 };
 // torchrun's run id where the user gave none.
 constexpr char kNoRunId[] = "none";
-
-// What tells the runs inside one allocation apart, best first. mpirun starts its helpers on the other nodes in a Slurm
-// step of their own, so that its own id has to come before the step's.
-constexpr const char* kRunVariables[] = {"OMPI_MCA_ess_base_jobid", "SLURM_STEP_ID"};
 
 // Rank and world size of one launcher, best first. A launcher that is started by another (mpirun inside a Slurm
 // allocation) is closer to the program and therefore comes before it.
@@ -61,15 +65,6 @@ constexpr const char* kLocalRankVariables[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MP
 const char* Text(GetEnvironment get, const char* name) {
   const char* value = get(name);
   return value != nullptr && value[0] != '\0' ? value : nullptr;
-}
-
-template <size_t kCount>
-const char* FirstText(GetEnvironment get, const char* const (&names)[kCount]) {
-  for (const char* name : names) {
-    const char* value = Text(get, name);
-    if (value != nullptr) return value;
-  }
-  return nullptr;
 }
 
 int32_t Number(GetEnvironment get, const char* name) {
@@ -122,23 +117,64 @@ struct MeetingPlace {
   }
 };
 
-// One torchrun per node, each in a step of its own: steps tell nodes apart, not runs.
-bool IsStepOfOneNodeOfSeveral(GetEnvironment get) {
-  const int32_t local = Number(get, "LOCAL_WORLD_SIZE");
-  return Number(get, "SLURM_STEP_NUM_NODES") == 1 && local > 0 && Number(get, "WORLD_SIZE") > local;
-}
+// Which of the runs that one name holds the process is of.
+struct Run {
+  char text[sizeof(JobIdentity::job)] = {};  // "" = there is one alone, or nobody knows
+
+  Run(const Surroundings& surroundings, Scope scope) {
+    if (scope == Scope::kAllocation) ReadAllocation(surroundings);
+    if (scope == Scope::kCluster) ReadTorchrun(surroundings);
+    if (scope == Scope::kGroup) Set(Text(surroundings.get, "LOCKSTEP_LEADERWORKERSET_GROUP"));
+    if (scope == Scope::kMpirun) ReadMpirun(surroundings.get);
+  }
+
+ private:
+  void Set(const char* run) { snprintf(text, sizeof(text), "%s", run == nullptr ? "" : run); }
+
+  // torchrun's id stays when it starts its workers again, and they meet at another port.
+  void ReadTorchrun(const Surroundings& surroundings) {
+    const char* id = Text(surroundings.get, kRunId);
+    Set(id != nullptr && strcmp(id, kNoRunId) != 0 ? id : MeetingPlace(surroundings).text);
+  }
+
+  // "ID;tcp://ADDRESS,ADDRESS:PORT;..." of where mpirun listens; its processes get it as it is.
+  void ReadMpirun(GetEnvironment get) {
+    const char* uri = Text(get, "OMPI_MCA_orte_hnp_uri");
+    const char* address = uri == nullptr ? nullptr : strstr(uri, "//");
+    if (address == nullptr) return;
+    address += strlen("//");
+    snprintf(text, sizeof(text), "%.*s", static_cast<int>(strcspn(address, ",;")), address);
+  }
+
+  // mpirun starts its helpers on the other nodes in a step of their own. One torchrun per node, each in a step of its
+  // own, are one run as well; torchruns of one node are a run each, also inside one step. What the batch script itself
+  // starts has no step, or one of a number beyond all others.
+  void ReadAllocation(const Surroundings& surroundings) {
+    const GetEnvironment get = surroundings.get;
+    const char* const mpirun = Text(get, kMpirunId);
+    if (mpirun != nullptr) return Set(mpirun);
+    const int32_t step = Number(get, "SLURM_STEP_ID");
+    const int32_t local = Number(get, "LOCAL_WORLD_SIZE"), world = Number(get, "WORLD_SIZE");
+    ReadTorchrun(surroundings);
+    if (step < 0) return;
+    const MeetingPlace place(surroundings);
+    const bool is_of_several = local > 0 && world > local && Number(get, "SLURM_STEP_NUM_NODES") == 1;
+    if (is_of_several && place.text[0] != '\0') return Set(place.text);
+    const Run torchrun = *this;
+    const bool is_of_one = local > 0 && world == local && text[0] != '\0';
+    snprintf(text, sizeof(text), "%d%s%s", step, is_of_one ? "." : "", is_of_one ? torchrun.text : "");
+  }
+};
 
 bool ReadJobOfLauncher(const Surroundings& surroundings, JobIdentity* identity) {
-  const MeetingPlace place(surroundings);
   for (const JobVariable& variable : kJobVariables) {
     const char* id = Text(surroundings.get, variable.name);
     if (id == nullptr || strcmp(id, kNoRunId) == 0) continue;
-    const bool is_allocation = variable.scope == Scope::kAllocation;
-    const char* suffix = is_allocation ? FirstText(surroundings.get, kRunVariables) : nullptr;
-    if (is_allocation && place.text[0] != '\0' && IsStepOfOneNodeOfSeveral(surroundings.get)) suffix = place.text;
+    const bool is_of_pod =
+        variable.scope == Scope::kNamespace || variable.scope == Scope::kGroup || variable.scope == Scope::kCluster;
+    const Run run(surroundings, variable.scope);
     snprintf(identity->job, sizeof(identity->job), "%s%s%s%s%s", variable.prefix,
-             variable.scope == Scope::kNamespace ? Namespace(surroundings).text : "", id, suffix == nullptr ? "" : ".",
-             suffix == nullptr ? "" : suffix);
+             is_of_pod ? Namespace(surroundings).text : "", id, run.text[0] == '\0' ? "" : ".", run.text);
     return true;
   }
   return false;

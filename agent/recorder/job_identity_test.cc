@@ -158,13 +158,41 @@ TEST(JobIdentity, StepsOfOneNodeEachAreOneRun) {
                       {"MASTER_ADDR", "n1"}, {"MASTER_PORT", "29500"}};
   EXPECT_EQ(job(step), "slurm-7.n1:29500");
   step["LOCAL_WORLD_SIZE"] = "16";
-  EXPECT_EQ(job(step), "slurm-7.3") << "a run of one node, maybe not the first one at that place";
+  EXPECT_EQ(job(step), "slurm-7.3.n1:29500") << "a run of one node, maybe not the first one at that place";
   step["LOCAL_WORLD_SIZE"] = "8";
   step["SLURM_STEP_NUM_NODES"] = "2";
   EXPECT_EQ(job(step), "slurm-7.3");
   step["SLURM_STEP_NUM_NODES"] = "1";
   step.erase("MASTER_PORT");
   EXPECT_EQ(job(step), "slurm-7.3");
+}
+
+// Two of four GPUs each: torchrun ... --master-port 29501 & torchrun ... --master-port 29502 & wait
+TEST(JobIdentity, TorchrunsBesideEachOtherInAnAllocationAreARunEach) {
+  const auto job = [](const Environment& environment) { return std::string(Read(environment).job); };
+  Environment run = {{"SLURM_JOB_ID", "7"}, {"WORLD_SIZE", "4"},      {"LOCAL_WORLD_SIZE", "4"},      {"RANK", "1"},
+                     {"MASTER_ADDR", "n1"}, {"MASTER_PORT", "29501"}, {"TORCHELASTIC_RUN_ID", "none"}};
+  EXPECT_EQ(job(run), "slurm-7.n1:29501") << "of the batch script";
+  run["SLURM_STEP_ID"] = "4294967291";
+  EXPECT_EQ(job(run), "slurm-7.n1:29501") << "as Slurm numbers the step of the batch script";
+  run["SLURM_STEP_ID"] = "3";
+  EXPECT_EQ(job(run), "slurm-7.3.n1:29501") << "of one step";
+  run["TORCHELASTIC_RUN_ID"] = "abc";
+  EXPECT_EQ(job(run), "slurm-7.3.abc") << "the port changes with each restart of workers";
+  run["WORLD_SIZE"] = "8";
+  EXPECT_EQ(job(run), "slurm-7.3") << "of several nodes of the step";
+  run.erase("SLURM_STEP_ID");
+  EXPECT_EQ(job(run), "slurm-7.abc");
+}
+
+// ORTE's id is of 16 bits: of 1,000 jobs that run at the same time 15 would have that of another.
+TEST(JobIdentity, AnMpirunIsToldByWhereItWasStartedToo) {
+  const auto job = [](const char* uri) {
+    return std::string(Read({{"OMPI_MCA_ess_base_jobid", "55"}, {"OMPI_MCA_orte_hnp_uri", uri}}).job);
+  };
+  EXPECT_EQ(job("54.0;tcp://192.0.2.2:59447;tcp6://[fd00::2]:38719"), "mpi-55.192.0.2.2:59447");
+  EXPECT_EQ(job("54.0;tcp://192.0.2.2,198.51.100.1:59447"), "mpi-55.192.0.2.2");
+  for (const char* other : {"", "54.0", "54.0;tcp://", "//"}) EXPECT_EQ(job(other), "mpi-55") << other;
 }
 
 TEST(JobIdentity, ARunIdIsThatOfANamespace) {
@@ -198,6 +226,15 @@ TEST(JobIdentity, PodsAreToldByTheDownwardApi) {
   EXPECT_EQ(job(with({{"LOCKSTEP_PYTORCHJOB", "train"}, {"LOCKSTEP_POD_NAMESPACE", "b"}})), "k8s-b/train");
   EXPECT_EQ(job(with({{"LOCKSTEP_PYTORCHJOB", ""}, {"LOCKSTEP_JOBSET", ""}})), "k8s-team-a/train-workers-0");
   EXPECT_EQ(job(with({{"TORCHELASTIC_RUN_ID", "a"}})), "k8s-team-a/train-workers-0");
+  EXPECT_EQ(job(with({{"LOCKSTEP_VOLCANO_JOB", "v"}})), "k8s-team-a/v");
+  EXPECT_EQ(job(with({{"LOCKSTEP_LEADERWORKERSET", "llm"}})), "k8s-team-a/llm");
+  EXPECT_EQ(job(with({{"LOCKSTEP_LEADERWORKERSET", "llm"}, {"LOCKSTEP_LEADERWORKERSET_GROUP", "2"}})),
+            "k8s-team-a/llm.2")
+      << "each group is a job";
+  const Environment::value_type ray = {"LOCKSTEP_RAY_CLUSTER", "ray"};
+  EXPECT_EQ(job(with({ray})), "k8s-team-a/ray");
+  EXPECT_EQ(job(with({ray, {"MASTER_ADDR", "10.0.0.5"}, {"MASTER_PORT", "4000"}})), "k8s-team-a/ray.10.0.0.5:4000")
+      << "a cluster has several jobs";
 }
 
 TEST(JobIdentity, ALongJobIdIsCut) {

@@ -86,6 +86,14 @@ env:
   valueFrom: {fieldRef: {fieldPath: "metadata.labels['training.kubeflow.org/job-name']"}}
 - name: LOCKSTEP_JOBSET
   valueFrom: {fieldRef: {fieldPath: "metadata.labels['jobset.sigs.k8s.io/jobset-name']"}}
+- name: LOCKSTEP_LEADERWORKERSET
+  valueFrom: {fieldRef: {fieldPath: "metadata.labels['leaderworkerset.sigs.k8s.io/name']"}}
+- name: LOCKSTEP_LEADERWORKERSET_GROUP
+  valueFrom: {fieldRef: {fieldPath: "metadata.labels['leaderworkerset.sigs.k8s.io/group-index']"}}
+- name: LOCKSTEP_VOLCANO_JOB
+  valueFrom: {fieldRef: {fieldPath: "metadata.labels['volcano.sh/job-name']"}}
+- name: LOCKSTEP_RAY_CLUSTER
+  valueFrom: {fieldRef: {fieldPath: "metadata.labels['ray.io/cluster']"}}
 - name: LOCKSTEP_KUBERNETES_JOB
   valueFrom: {fieldRef: {fieldPath: "metadata.labels['batch.kubernetes.io/job-name']"}}
 volumeMounts:

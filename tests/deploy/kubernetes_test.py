@@ -454,7 +454,13 @@ class KubernetesTest(unittest.TestCase):
         container, = job["containers"]
         self.assertEqual(container["image"], "registry.example.org/gpt:1")
         self.assertEqual([e["name"] for e in container["env"]],
-                         ["LOCKSTEP_POD_NAMESPACE", "LOCKSTEP_KUBERNETES_JOB", "NCCL_DEBUG"])
+                         ["LOCKSTEP_POD_NAMESPACE", "LOCKSTEP_LEADERWORKERSET", "LOCKSTEP_LEADERWORKERSET_GROUP",
+                          "LOCKSTEP_VOLCANO_JOB", "LOCKSTEP_RAY_CLUSTER", "LOCKSTEP_KUBERNETES_JOB", "NCCL_DEBUG"])
+        printed = (ROOT / "cli/commands/enable_nccl_command.cc").read_text()
+        for variable in container["env"]:
+            path = variable.get("valueFrom", {}).get("fieldRef", {}).get("fieldPath")
+            if path is not None:
+                self.assertIn(path, printed)
         mounts = {m["name"]: m for m in container["volumeMounts"]}
         self.assertEqual(mounts["lockstep-nccl"]["mountPath"], "/etc/nccl.conf")
         name = next(v["configMap"]["name"] for v in job["volumes"] if v["name"] == "lockstep-nccl")
