@@ -43,6 +43,7 @@ def lay_out(stage, binaries):
         shutil.copy(systemd / f"{daemon}.service", debian)
         shutil.copy(systemd / "sysusers.d/lockstep.conf", debian / f"{daemon}.sysusers")
     shutil.copy(systemd / "tmpfiles.d/lockstep.conf", debian / "lockstep-agent.tmpfiles")
+    shutil.copy(systemd / "drop-ins/process-ends.conf", built)
     shutil.copy(ROOT / "deploy/node/lockstep.default", debian)
     # Files that Bazel made are read-only and executable.
     programs = {"rules", "node-check", "install-recorder", *(pathlib.Path(p).name for p in PROGRAMS)}

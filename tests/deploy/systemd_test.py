@@ -58,6 +58,26 @@ class SystemdTest(unittest.TestCase):
             done = subprocess.run(["systemd-analyze", "verify", "--man=no", *copies], capture_output=True, text=True, check=False)
             self.assertEqual((done.returncode, done.stdout + done.stderr), (0, ""))
 
+    def test_the_drop_in_for_process_ends_adds_one_capability(self):
+        with tempfile.TemporaryDirectory() as directory:
+            unit = pathlib.Path(directory) / "lockstep-agent.service"
+            text = (UNITS / unit.name).read_text()
+            unit.write_text(text.replace("ExecStart=/usr/bin/lockstep-agent ", "ExecStart=/usr/bin/true "))
+            without = self.allowed(unit)
+            drop_ins = pathlib.Path(f"{unit}.d")
+            drop_ins.mkdir()
+            shutil.copy(UNITS / "drop-ins/process-ends.conf", drop_ins)
+            done = subprocess.run(["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True, check=False)
+            self.assertEqual((done.returncode, done.stdout + done.stderr), (0, ""))
+            self.assertEqual(self.allowed(unit) - without, {"CapabilityBoundingSet=~CAP_NET_ADMIN"})
+            self.assertEqual(without - self.allowed(unit), set())
+
+    @staticmethod
+    def allowed(unit):
+        """What `systemd-analyze security` finds allowed in the unit with its drop-ins."""
+        done = subprocess.run(["systemd-analyze", "security", "--offline=true", unit], capture_output=True, text=True, check=False)
+        return set(re.findall(r"^✗ (\S+)", done.stdout, re.M))
+
     def test_exposure_stays_low(self):
         for name, limit in MAX_EXPOSURE.items():
             done = subprocess.run(["systemd-analyze", "security", "--offline=true", UNITS / f"{name}.service"],

@@ -3,12 +3,15 @@
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <iterator>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -30,6 +33,8 @@ struct PidfdInfo {
 static_assert(sizeof(PidfdInfo) == 64);
 constexpr uint64_t kPidfdInfoExit = uint64_t{1} << 3;
 constexpr auto kPidfdGetInfo = _IOWR(0xFF, 11, PidfdInfo);
+
+constexpr char kNotTold[] = "ends of processes are not told here: how some of them ended will not be known";
 
 UniqueFd OpenPidfd(int32_t pid) {
 #ifdef SYS_pidfd_open
@@ -55,7 +60,19 @@ bool AskPidfd(const UniqueFd& pidfd, ProcessExit& end) {
   return true;
 }
 
+// Of a release "6.15.2-amd64"; what it does not say counts as old.
+bool PidfdTellsEnds(const std::string& release) {
+  constexpr std::pair<int, int> kSince = {6, 15};
+  std::pair<int, int> version = {0, 0};
+  return sscanf(release.c_str(), "%d.%d", &version.first, &version.second) == 2 && version >= kSince;
+}
+
 }  // namespace
+
+std::string ExitWatch::KernelRelease() {
+  utsname name = {};
+  return uname(&name) == 0 ? name.release : "";
+}
 
 // The first time that somebody is to be watched: a host without jobs pays nothing.
 bool ExitWatch::Begin() {
@@ -63,13 +80,21 @@ bool ExitWatch::Begin() {
   begun_ = true;
   const absl::StatusOr<std::string> self = root_.ReadLink("proc/self");
   may_watch_ = self.ok() && *self == std::to_string(getpid());
-  if (!may_watch_) return false;
-  absl::StatusOr<ExitConnector> connector = ExitConnector::Open();
+  if (!may_watch_) {
+    Log(LogLevel::kWarning, kNotTold, {{"reason", "the agent is in another PID namespace than proc/ shows"}});
+    return false;
+  }
+  absl::StatusOr<ExitConnector> connector = open_();
   if (connector.ok()) {
     connector_ = *std::move(connector);
-  } else {
-    Log(LogLevel::kInfo, "the kernel does not tell when processes end: how some of them did may stay unknown",
+  } else if (PidfdTellsEnds(release_)) {
+    Log(LogLevel::kInfo, "the kernel tells how processes end, and the moment only to within two looks",
         {{"status", connector.status().ToString()}});
+  } else {
+    Log(LogLevel::kWarning, kNotTold,
+        {{"reason", connector.status().ToString()},
+         {"kernel", release_},
+         {"remedy", "the drop-in process-ends.conf gives CAP_NET_ADMIN"}});
   }
   return true;
 }

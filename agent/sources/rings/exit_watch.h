@@ -6,7 +6,8 @@
 //   - zombie: the stat file of a process that has ended and is not reaped yet; needs that we may look at it
 //     (CAP_SYS_PTRACE), and a parent that takes more than the time between two looks.
 //   - connector (exit_connector.h), which also knows the moment.
-// Otherwise it is not known how a process ended, and that is what is said.
+// Otherwise it is not known how a process ended, and that is what is said: of each end, and once in the log where the
+// kernel tells of none.
 //
 // Where proc/ of our root shows other pids than our own system calls take (an agent in a PID namespace of its own),
 // nobody is watched. Not thread-safe. At most kMaxWatched processes, a descriptor each; further ones are not watched.
@@ -18,7 +19,10 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <string>
+#include <utility>
 
+#include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "agent/rooted_fs.h"
 #include "agent/sources/rings/exit_connector.h"
@@ -31,8 +35,11 @@ class ExitWatch {
  public:
   static constexpr size_t kMaxWatched = 512;  // as RingDirectory::kMaxRings
 
-  // `root` is where proc/ is; it has to live longer.
-  explicit ExitWatch(const RootedFs& root) : root_(root) {}
+  using Open = absl::StatusOr<ExitConnector> (*)();
+
+  // `root` is where proc/ is; it has to live longer. `open` and `release` (of the kernel) are those of this machine.
+  explicit ExitWatch(const RootedFs& root, Open open = ExitConnector::Open, std::string release = KernelRelease())
+      : root_(root), open_(open), release_(std::move(release)) {}
 
   // Begins to watch a process. To be called while it lives; that it is still the one that was meant is for the caller
   // to check afterwards. Nothing happens if it is watched already.
@@ -56,12 +63,16 @@ class ExitWatch {
     ProcessExit end;  // if it has ended
   };
 
+  static std::string KernelRelease();  // "6.15.2-amd64"
+
   bool Begin();
   void Hear();
   void Look(int32_t pid, Watched& watched, int64_t now_ns) const;
   bool AskZombie(int32_t pid, ProcessExit& end) const;
 
   const RootedFs& root_;
+  const Open open_;
+  const std::string release_;
   bool begun_ = false;
   bool may_watch_ = false;
   absl::optional<ExitConnector> connector_;

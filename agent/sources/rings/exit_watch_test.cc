@@ -8,10 +8,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <utility>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "agent/rooted_fs.h"
 #include "agent/sources/rings/exit_connector.h"
@@ -141,6 +144,39 @@ TEST_F(ExitWatchTest, NobodyIsWatchedWherePidsAreThoseOfAnotherNamespace) {
   child.AwaitEnd();
   watch.Poll(Now());
   EXPECT_FALSE(watch.Of(child.pid(), Now()).has_value());
+}
+
+absl::StatusOr<ExitConnector> Refused() { return absl::PermissionDeniedError("no"); }
+
+// What an agent says of `kernel` whose process connector refuses, when it follows two processes.
+std::string SaidOf(const RootedFs& root, const char* kernel) {
+  ExitWatch watch(root, Refused, kernel);
+  Child first(0), second(0);
+  testing::internal::CaptureStderr();
+  watch.Add(first.pid(), 1);
+  watch.Add(second.pid(), 2);
+  std::string said = testing::internal::GetCapturedStderr();
+  first.LetGo();
+  second.LetGo();
+  return said;
+}
+
+TEST_F(ExitWatchTest, ThatEndsAreNotToldIsSaidOnce) {
+  for (const char* kernel : {"5.14.0-503.el9.x86_64", "6.5.0", "6.14.11-1", "", "x"}) {
+    const std::string said = SaidOf(root_, kernel);
+    EXPECT_NE(said.find("level=warning"), std::string::npos) << said;
+    EXPECT_NE(said.find("ends of processes are not told here"), std::string::npos) << said;
+    EXPECT_NE(said.find("CAP_NET_ADMIN"), std::string::npos) << said;
+    EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+  }
+  for (const char* kernel : {"6.15.0", "6.18.4-amd64", "7.0"}) {
+    EXPECT_EQ(SaidOf(root_, kernel).find("not told here"), std::string::npos) << kernel;
+  }
+  TemporaryDirectory directory;
+  directory.Write("proc/1/stat", "1 (init) S 0");
+  const std::string said = SaidOf(*RootedFs::Open(directory.path().string()), "6.18.4-amd64");
+  EXPECT_NE(said.find("ends of processes are not told here"), std::string::npos) << said;
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
 }
 
 TEST(ProcessExitTest, AStatusIsACodeOrASignal) {
