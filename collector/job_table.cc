@@ -286,7 +286,6 @@ void JobTable::EvaluateJob(const std::string& name, Job& job, int64_t watermark_
     Append(job, std::move(item));
   }
   SendRequests(name, outcome.conclusion);
-  NoteConflicts(name, job, watermark_ns);
   Conclude(name, job, outcome.conclusion, watermark_ns);
   if (!renew_ranks && job.ranks != nullptr) return;
   auto ranks = std::make_shared<std::vector<wire::Rank>>();
@@ -310,6 +309,7 @@ FleetSight JobTable::LookBeside(const Job& job, int64_t watermark_ns) {
 void JobTable::Conclude(const std::string& name, Job& job, const JobEngine::Conclusion& conclusion,
                         int64_t watermark_ns) {
   const JobSummary summary = job.pipeline.summary();
+  NoteConflicts(name, job, summary, watermark_ns);
   const JobState before = std::exchange(job.state, summary.state);
   if (summary.state == JobState::kEnded) {
     return Publish(book_.EndJob(name, watermark_ns, wire::Incident::RESOLUTION_JOB_ENDED, summary.note));
@@ -324,8 +324,7 @@ void JobTable::Conclude(const std::string& name, Job& job, const JobEngine::Conc
   Publish(book_.Apply(name, conclusion, watermark_ns, /*is_well=*/summary.state == JobState::kHealthy));
 }
 
-void JobTable::NoteConflicts(const std::string& name, Job& job, int64_t watermark_ns) {
-  const JobSummary summary = job.pipeline.summary();
+void JobTable::NoteConflicts(const std::string& name, Job& job, const JobSummary& summary, int64_t watermark_ns) {
   const uint64_t before = std::exchange(job.name_conflicts, summary.name_conflicts);
   if (summary.name_conflicts <= before) return;  // fewer: the engine has begun anew
   outlets_.metrics.job_name_conflicts.Increment(static_cast<double>(summary.name_conflicts - before));

@@ -153,7 +153,7 @@ class JobTable {
   void EvaluateJob(const std::string& name, Job& job, int64_t watermark_ns, bool renew_ranks);
   // What the watermark of a job says of the fleet: something only of one that fell silent and is not over.
   FleetSight LookBeside(const Job& job, int64_t watermark_ns);
-  void NoteConflicts(const std::string& name, Job& job, int64_t watermark_ns);
+  void NoteConflicts(const std::string& name, Job& job, const JobSummary& summary, int64_t watermark_ns);
   void SendRequests(const std::string& name, const JobEngine::Conclusion& conclusion);
   void Conclude(const std::string& name, Job& job, const JobEngine::Conclusion& conclusion, int64_t watermark_ns);
   void Publish(const std::vector<IncidentEvent>& events);

@@ -5,9 +5,10 @@
 namespace lockstep {
 
 void RankRivals::Note(const Roster& roster, const HostReport& report, const RankView& view) {
-  if (since_ns_.size() >= capacity_ || communicators_.size() >= capacity_) Forget();
-  for (const CommunicatorView& communicator : view.communicators) communicators_.insert(communicator.id);
   const ProcessKey key(report.host, view.pid, view.process_start_ticks);
+  if (since_ns_.size() >= capacity_ && !since_ns_.contains(key)) Forget();
+  if (communicators_.size() >= capacity_) communicators_.clear();  // they are in every report
+  for (const CommunicatorView& communicator : view.communicators) communicators_.insert(communicator.id);
   const int64_t since_ns = since_ns_.try_emplace(key, report.due_ns()).first->second;
   const int32_t slot = roster.SlotOfRank(view.rank);
   const RankProcess& kept = roster.ranks()[static_cast<size_t>(slot)];
