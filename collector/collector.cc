@@ -230,6 +230,7 @@ FleetView Collector::MakeView() {
       dependencies_.clock,
       agents_,
       sources_,
+      gpus_,
       hosts_,
       incidents_,
       maintenance_,

@@ -60,6 +60,46 @@ TEST_F(CollectorQueriesTest, HistoryAnswersByMetricHostAndDevice) {
   EXPECT_EQ(query_->GetHistory(&context, request, &response).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
 }
 
+TEST_F(CollectorQueriesTest, AGpuIsListedByAllItsNamesAndWithTheTimeAtWhichItTookTheIndexOfAnother) {
+  TestAgent agent(channel_);
+  ASSERT_EQ(agent.Hello("node-1", 7), 0);
+  wire::AgentReport report = MakeTestReport(1, {.job = "job", .first_rank = 17, .world_size = 32});
+  report.mutable_processes(0)->set_gpu_index(3);
+  report.add_gpus()->set_index(3);
+  report.mutable_gpus(0)->set_uuid("GPU-old");
+  report.mutable_gpus(0)->set_pci_address("0000:3b:00.0");
+  ASSERT_TRUE(agent.Send(ToMessage(report)));
+  ASSERT_TRUE(agent.AwaitAck(1));
+  const int64_t before = clock_.WallNanos();
+  constexpr int64_t kWaited = 3'600 * kNanosPerSecond;
+  report.set_sequence(2);
+  report.set_waited_ns(kWaited);
+  report.mutable_gpus(0)->set_uuid("GPU-new");
+  ASSERT_TRUE(agent.Send(ToMessage(report)));
+  ASSERT_TRUE(agent.AwaitAck(2));
+  const int64_t after = clock_.WallNanos();
+  wire::ListGpusRequest request;
+  request.add_hosts("node-1");
+  request.set_gpu("0000:3b:00.0");
+  wire::ListGpusResponse response;
+  grpc::ClientContext context;
+  ASSERT_TRUE(query_->ListGpus(&context, request, &response).ok());
+  ASSERT_EQ(response.gpus_size(), 2);
+  const wire::Gpu& old = response.gpus(0);
+  const wire::Gpu& now = response.gpus(1);
+  EXPECT_EQ(old.uuid(), "GPU-old");
+  EXPECT_EQ(old.from_wall_ns(), 0);
+  EXPECT_EQ(old.to_wall_ns(), now.from_wall_ns());
+  EXPECT_EQ(old.ranks_size(), 0);
+  EXPECT_EQ(now.uuid(), "GPU-new");
+  EXPECT_EQ(now.index(), 3);
+  EXPECT_GE(now.from_wall_ns(), before - kWaited) << "when the agent saw it, not when it told";
+  EXPECT_LE(now.from_wall_ns(), after - kWaited);
+  ASSERT_EQ(now.ranks_size(), 1);
+  EXPECT_EQ(now.ranks(0).job(), "job");
+  EXPECT_EQ(now.ranks(0).rank(), 17);
+}
+
 TEST_F(CollectorQueriesTest, ACaptureIsTheWholeLogInOrderHoweverLong) {
   TestAgent agent(channel_);
   ASSERT_EQ(agent.Hello("node-1", 7), 0);

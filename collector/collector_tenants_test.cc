@@ -47,6 +47,19 @@ class CollectorTenantsTest : public SecuredCollector {
     }
     return {status, points};
   }
+
+  // "INDEX JOB:RANK" of each.
+  static std::vector<std::string> Gpus(wire::Query::Stub& query) {
+    grpc::ClientContext context;
+    wire::ListGpusResponse response;
+    EXPECT_TRUE(query.ListGpus(&context, {}, &response).ok());
+    std::vector<std::string> rows;
+    for (const wire::Gpu& gpu : response.gpus()) {
+      std::string& row = rows.emplace_back(absl::StrCat(gpu.index()));
+      for (const wire::GpuRank& rank : gpu.ranks()) absl::StrAppend(&row, " ", rank.job(), ":", rank.rank());
+    }
+    return rows;
+  }
 };
 
 TEST_F(CollectorTenantsTest, ATenantSeesItsJobsAndTheirHostsAlone) {
@@ -119,6 +132,7 @@ TEST_F(CollectorTenantsTest, ATenantSeesOfAHostItsTimeItsGpusAndItsProcesses) {
   };
   const auto send = [&](uint64_t sequence, const std::vector<std::string>& jobs) {
     wire::AgentReport report = MakeHostReport(sequence, static_cast<double>(sequence));
+    for (int gpu = 0; gpu < 2; ++gpu) report.add_gpus()->set_index(gpu);
     for (size_t i = 0; i < jobs.size(); ++i) {
       *report.add_processes() = MakeTestReport(1, {.job = jobs[i], .first_rank = static_cast<int>(i)}).processes(0);
       report.mutable_processes(static_cast<int>(i))->set_gpu_index(static_cast<int>(i));
@@ -149,6 +163,9 @@ TEST_F(CollectorTenantsTest, ATenantSeesOfAHostItsTimeItsGpusAndItsProcesses) {
   const std::string temperature(FindMetric(Metric::kGpuTemperatureCelsius)->name);
   EXPECT_THAT(History(*everybody, temperature, "node-1").second, AllOf(Contains("gpu0/40"), Contains("gpu1/41")));
   EXPECT_THAT(History(*tenant, temperature, "node-1").second, AllOf(SizeIs(own.size()), Each("gpu1/41")));
+
+  EXPECT_EQ(Gpus(*everybody), std::vector<std::string>({"0 speech-1:0", "1 vision-1:1"}));
+  EXPECT_EQ(Gpus(*tenant), std::vector<std::string>({"1 vision-1:1"}));
 
   const auto capture = [](wire::Query::Stub& query) {
     grpc::ClientContext context;

@@ -14,6 +14,7 @@
 #include "collector/access/access_control.h"
 #include "collector/expected_hosts.h"
 #include "collector/failing_sources.h"
+#include "collector/gpu_directory.h"
 #include "collector/incident_index.h"
 #include "collector/ingest/agent_registry.h"
 #include "collector/job_table.h"
@@ -31,6 +32,7 @@ struct FleetView {
   const Clock& clock;  // the collector's time line
   const AgentRegistry& agents;
   const FailingSources& sources;
+  const GpuDirectory& gpus;
   const ExpectedHosts& hosts;
   const IncidentIndex& incidents;
   const MaintenanceBook& maintenance;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
+
 namespace lockstep {
 namespace {
 
@@ -16,7 +18,8 @@ void Fill(int32_t gpu, const Names& names, wire::Culprit& culprit) {
 
 }  // namespace
 
-void GpuDirectory::Observe(const std::string& host, const wire::AgentReport& report, int64_t now_ns) {
+void GpuDirectory::Observe(const std::string& host, const wire::AgentReport& report, int64_t now_ns,
+                           int64_t made_wall_ns) {
   if (report.gpus().empty() && report.processes().empty()) return;
   MutexLock lock(mutex_);
   if (hosts_.size() >= kMaxHosts && hosts_.count(host) == 0) {
@@ -24,21 +27,58 @@ void GpuDirectory::Observe(const std::string& host, const wire::AgentReport& rep
     return;
   }
   Host& known = hosts_[host];
-  ListGpus(report, known);
+  ListGpus(report, made_wall_ns, known);
   TakeSeats(report, now_ns, known);
   Sweep(now_ns, known);
 }
 
-void GpuDirectory::ListGpus(const wire::AgentReport& report, Host& host) {
+void GpuDirectory::ListGpus(const wire::AgentReport& report, int64_t made_wall_ns, Host& host) {
   if (report.gpus().empty()) return;
-  host.gpus.clear();
+  std::map<int32_t, Tenure> listed;
   for (const wire::GpuIdentity& gpu : report.gpus()) {
-    if (host.gpus.size() == kMaxGpusPerHost || gpu.index() < 0 || IsOdd(gpu.uuid()) || IsOdd(gpu.pci_address())) {
+    if (listed.size() == kMaxGpusPerHost || gpu.index() < 0 || IsOdd(gpu.uuid()) || IsOdd(gpu.pci_address())) {
       ++refused_;
       continue;
     }
-    host.gpus[gpu.index()] = {gpu.uuid(), gpu.pci_address()};
+    listed[gpu.index()] = Begin(gpu.index(), {gpu.uuid(), gpu.pci_address()}, made_wall_ns, host);
   }
+  for (const auto& [index, before] : host.gpus) {
+    const auto now = listed.find(index);
+    if (now == listed.end() || !IsSame(now->second.names, before.names)) Retire(index, before, made_wall_ns, host);
+  }
+  host.gpus = std::move(listed);
+}
+
+// A GPU that does not tell its UUID, such as one that is lost, is the one in its slot.
+bool GpuDirectory::IsSame(const Names& a, const Names& b) {
+  if (!a.uuid.empty() && !b.uuid.empty()) return a.uuid == b.uuid;
+  return a.pci_address.empty() || b.pci_address.empty() || a.pci_address == b.pci_address;
+}
+
+// A GPU that is back after nothing had its index had it all the time.
+GpuDirectory::Tenure GpuDirectory::Begin(int32_t index, const Names& names, int64_t made_wall_ns, Host& host) {
+  const auto before = host.gpus.find(index);
+  const auto last = std::find_if(host.former.rbegin(), host.former.rend(),
+                                 [index](const auto& former) { return former.first == index; });
+  Tenure tenure = {names, host.gpus.empty() && host.former.empty() ? 0 : made_wall_ns};
+  if (before != host.gpus.end()) {
+    if (!IsSame(before->second.names, names)) return tenure;
+    tenure = before->second;
+  } else if (last != host.former.rend() && IsSame(last->second.names, names)) {
+    tenure = {last->second.names, last->second.from_wall_ns};
+    host.former.erase(std::next(last).base());
+  }
+  if (!names.uuid.empty()) tenure.names.uuid = names.uuid;
+  if (!names.pci_address.empty()) tenure.names.pci_address = names.pci_address;
+  return tenure;
+}
+
+void GpuDirectory::Retire(int32_t index, const Tenure& tenure, int64_t to_wall_ns, Host& host) {
+  if (host.former.size() == kMaxFormerPerHost) {
+    host.former.erase(host.former.begin());
+    ++refused_;
+  }
+  host.former.emplace_back(index, tenure).second.to_wall_ns = to_wall_ns;
 }
 
 void GpuDirectory::TakeSeats(const wire::AgentReport& report, int64_t now_ns, Host& host) {
@@ -77,15 +117,59 @@ void GpuDirectory::Name(const Host& host, const std::string& job, wire::Culprit&
     return;
   }
   const auto gpu = std::find_if(host.gpus.begin(), host.gpus.end(), [&culprit](const auto& known) {
-    const bool is_device = !culprit.device().empty() && culprit.device() == known.second.pci_address;
+    const bool is_device = !culprit.device().empty() && culprit.device() == known.second.names.pci_address;
     return is_device || known.first == culprit.gpu();
   });
-  if (gpu != host.gpus.end()) Fill(gpu->first, gpu->second, culprit);
+  if (gpu != host.gpus.end()) Fill(gpu->first, gpu->second.names, culprit);
   const auto is_on_it = [&](const auto& seat) { return seat.first.first == job && seat.second.gpu == culprit.gpu(); };
   if (culprit.gpu() < 0 || std::count_if(host.seats.begin(), host.seats.end(), is_on_it) != 1) return;
   const auto seat = std::find_if(host.seats.begin(), host.seats.end(), is_on_it);
   culprit.set_rank(seat->first.second);
   if (gpu == host.gpus.end()) Fill(seat->second.gpu, seat->second.names, culprit);
+}
+
+void GpuDirectory::ForEach(const wire::ListGpusRequest& request,
+                           const std::function<void(const wire::Gpu&)>& visit) const {
+  std::set<std::string> names(request.hosts().begin(), request.hosts().end());
+  if (names.empty()) {
+    MutexLock lock(mutex_);
+    for (const auto& [name, host] : hosts_) names.insert(names.end(), name);
+  }
+  for (const std::string& name : names) {
+    Host host;
+    {
+      MutexLock lock(mutex_);
+      const auto known = hosts_.find(name);
+      if (known == hosts_.end()) continue;
+      host = known->second;
+    }
+    Visit(name, host, request.gpu(), visit);
+  }
+}
+
+void GpuDirectory::Visit(const std::string& name, const Host& host, const std::string& gpu,
+                         const std::function<void(const wire::Gpu&)>& visit) {
+  std::vector<std::pair<int32_t, Tenure>> tenures = host.former;
+  tenures.insert(tenures.end(), host.gpus.begin(), host.gpus.end());
+  std::stable_sort(tenures.begin(), tenures.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& [index, tenure] : tenures) {
+    bool is_wanted = gpu.empty() || gpu == tenure.names.uuid || gpu == tenure.names.pci_address;
+    wire::Gpu answer;
+    answer.set_host(name);
+    answer.set_index(index);
+    answer.set_uuid(tenure.names.uuid);
+    answer.set_pci_address(tenure.names.pci_address);
+    answer.set_from_wall_ns(tenure.from_wall_ns);
+    answer.set_to_wall_ns(tenure.to_wall_ns);
+    for (const auto& [who, seat] : host.seats) {
+      if (tenure.to_wall_ns != 0 || seat.gpu != index) continue;
+      wire::GpuRank& rank = *answer.add_ranks();
+      rank.set_job(who.first);
+      rank.set_rank(who.second);
+      is_wanted |= gpu == seat.names.uuid;  // of an instance
+    }
+    if (is_wanted) visit(answer);
+  }
 }
 
 uint64_t GpuDirectory::TakeRefused() {

@@ -1,20 +1,25 @@
-// The names of the GPUs of all hosts, and the ranks on them: what a verdict calls by one name gets the others.
+// The names of the GPUs of all hosts, and the ranks on them: what a verdict calls by one name gets the others, and who
+// asks for history learns which GPU an index is, and was.
 //
 // Learned from reports: the lists of GPUs that agents send every now and then, and the processes of each report. A rank
-// that is not told of any more keeps its GPU for kKeepNanos, since it may be what a verdict is about. Of a host that
-// falls silent all is kept, until there is no room. Bounded; what does not fit is counted. Thread-safe.
+// that is not told of any more keeps its GPU for kKeepNanos, since it may be what a verdict is about. Which GPUs had an
+// index before others is kept as long as the collector runs. Of a host that falls silent all is kept, until there is no
+// room. Bounded; what does not fit is counted. Thread-safe.
 
 #ifndef LOCKSTEP_COLLECTOR_GPU_DIRECTORY_H_
 #define LOCKSTEP_COLLECTOR_GPU_DIRECTORY_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/mutex.h"
 #include "proto/incident.pb.h"
+#include "proto/query.pb.h"
 #include "proto/telemetry.pb.h"
 
 namespace lockstep {
@@ -24,17 +29,22 @@ class GpuDirectory {
   // Hosts of a fleet as large as a collector takes, and more: 200 MiB with eight ranks on each.
   static constexpr size_t kMaxHosts = 50'000;
   static constexpr size_t kMaxGpusPerHost = 64;
+  static constexpr size_t kMaxFormerPerHost = kMaxGpusPerHost;  // each index had another GPU once; the oldest go first
   static constexpr size_t kMaxRanksPerHost = 256;
   static constexpr size_t kMaxNameBytes = 128;
   // As long as a cause that is gone may come back as the same incident.
   static constexpr int64_t kKeepNanos = 600'000'000'000;
 
-  // Takes in what `report` of `host` says of GPUs, with jobs by their settled names. `now_ns` does not decrease.
-  void Observe(const std::string& host, const wire::AgentReport& report, int64_t now_ns);
+  // Takes in what `report` of `host` says of GPUs, with jobs by their settled names. `now_ns` does not decrease. The
+  // report was made at `made_wall_ns` of the time line of history.
+  void Observe(const std::string& host, const wire::AgentReport& report, int64_t now_ns, int64_t made_wall_ns);
 
   // Gives each culprit of a verdict about `job` all names of its GPU: index, UUID and PCI address, and the rank where
   // only one of the job is on that GPU. What nobody has told stays as it is.
   void Name(const std::string& job, wire::Verdict& verdict) const;
+
+  // Visits what is asked for, in the order of the answer. Costs one host's memory, and no lock is held meanwhile.
+  void ForEach(const wire::ListGpusRequest& request, const std::function<void(const wire::Gpu&)>& visit) const;
 
   // How many hosts, GPUs and ranks did not fit since the last call.
   uint64_t TakeRefused();
@@ -44,6 +54,12 @@ class GpuDirectory {
     std::string uuid;
     std::string pci_address;
   };
+  // One GPU under one index; as in wire::Gpu.
+  struct Tenure {
+    Names names;
+    int64_t from_wall_ns = 0;
+    int64_t to_wall_ns = 0;
+  };
   // Of one rank of one job.
   struct Seat {
     int32_t gpu = -1;
@@ -51,15 +67,23 @@ class GpuDirectory {
     int64_t told_ns = 0;
   };
   struct Host {
-    std::map<int32_t, Names> gpus;                          // by index
+    std::map<int32_t, Tenure> gpus;                         // by index
+    std::vector<std::pair<int32_t, Tenure>> former;         // by index, in the order in which they ended
     std::map<std::pair<std::string, int32_t>, Seat> seats;  // by job and rank
     int64_t swept_ns = 0;
   };
 
-  void ListGpus(const wire::AgentReport& report, Host& host) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ListGpus(const wire::AgentReport& report, int64_t made_wall_ns, Host& host)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Retire(int32_t index, const Tenure& tenure, int64_t to_wall_ns, Host& host)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  static bool IsSame(const Names& a, const Names& b);
+  static Tenure Begin(int32_t index, const Names& names, int64_t made_wall_ns, Host& host);
   void TakeSeats(const wire::AgentReport& report, int64_t now_ns, Host& host) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static void Sweep(int64_t now_ns, Host& host);
   static void Name(const Host& host, const std::string& job, wire::Culprit& culprit);
+  static void Visit(const std::string& name, const Host& host, const std::string& gpu,
+                    const std::function<void(const wire::Gpu&)>& visit);
 
   mutable Mutex mutex_;
   std::map<std::string, Host> hosts_ ABSL_GUARDED_BY(mutex_);

@@ -1,6 +1,7 @@
 #include "collector/query_service.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +16,7 @@
 #include "collector/answer_budget.h"
 #include "collector/capture_stream.h"
 #include "collector/host_histories.h"
+#include "collector/tenant_share.h"
 #include "daemon/grpc_status.h"
 
 namespace lockstep {
@@ -246,6 +248,21 @@ grpc::ServerUnaryReactor* QueryService::ListMaintenance(grpc::CallbackServerCont
     AnswerBudget budget;
     response->set_left_out(budget.Fill(
         windows, [](const wire::MaintenanceWindow& window) { return window; }, response->mutable_windows()));
+    CountCut(budget.left_out() > 0);
+    return grpc::Status::OK;
+  });
+}
+
+grpc::ServerUnaryReactor* QueryService::ListGpus(grpc::CallbackServerContext* context,
+                                                 const wire::ListGpusRequest* request,
+                                                 wire::ListGpusResponse* response) {
+  return Answer(context, "lockstep.wire.Query.ListGpus", [&](const TenantView& tenant) {
+    const std::map<std::string, HostShare> shares = tenant.Shares();
+    AnswerBudget budget;
+    view_.gpus.ForEach(*request, [&](wire::Gpu gpu) {
+      if (tenant.Narrow(shares, gpu) && budget.Take(gpu)) *response->add_gpus() = std::move(gpu);
+    });
+    response->set_left_out(budget.left_out());
     CountCut(budget.left_out() > 0);
     return grpc::Status::OK;
   });

@@ -1,4 +1,4 @@
-// The read side over gRPC: status, jobs, ranks, incidents, history, captures. Changes nothing.
+// The read side over gRPC: status, jobs, ranks, incidents, GPUs, history, captures. Changes nothing.
 //
 // Jobs and ranks come from the snapshots that shards publish, incidents from memory, history and captures from the
 // store on the query thread. No answer is larger than kMaxAnswerBytes (answer_budget.h) or one page of history, and
@@ -62,6 +62,8 @@ class QueryService final : public wire::Query::CallbackService {
   grpc::ServerUnaryReactor* ListMaintenance(grpc::CallbackServerContext* context,
                                             const wire::ListMaintenanceRequest* request,
                                             wire::ListMaintenanceResponse* response) override;
+  grpc::ServerUnaryReactor* ListGpus(grpc::CallbackServerContext* context, const wire::ListGpusRequest* request,
+                                     wire::ListGpusResponse* response) override;
   grpc::ServerUnaryReactor* GetHistory(grpc::CallbackServerContext* context, const wire::GetHistoryRequest* request,
                                        wire::GetHistoryResponse* response) override;
   grpc::ServerWriteReactor<wire::CaptureEntry>* Capture(grpc::CallbackServerContext* context,

@@ -75,7 +75,7 @@ absl::StatusOr<std::vector<JobSlice>> Router::Prepare(const AgentLedger& agent, 
   for (const wire::DemandAnswer& part : report.demand_answers()) on_demand_answer_(agent.host(), part);
   report.clear_demand_answers();
   if (is_believed_of_all) SettleNames(agent.host(), report);
-  gpus_.Observe(agent.host(), report, clock_.MonotonicNanos());
+  gpus_.Observe(agent.host(), report, clock_.MonotonicNanos(), clock_.WallNanos() - WaitedNanos(report));
   metrics_.CountDropped("gpu_name", static_cast<double>(gpus_.TakeRefused()));
   report.clear_gpus();  // no job's log keeps them: a tenant would read of all GPUs of the host
   ASSIGN_OR_RETURN(std::vector<wire::CaptureInput> inputs,

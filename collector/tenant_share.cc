@@ -37,6 +37,10 @@ bool HostShare::Has(absl::string_view device) const {
   return whole || !gpu.has_value() || gpus.contains(*gpu);
 }
 
+bool HostShare::Has(const wire::Gpu& gpu) const {
+  return whole || (gpus.contains(gpu.index()) && (gpu.to_wall_ns() == 0 || gpu.to_wall_ns() > span.first_wall_ns));
+}
+
 void KeepOwnShare(wire::CaptureInput& input) {
   HostShare share;
   std::set<int32_t> pids;

@@ -13,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "collector/seen_span.h"
 #include "proto/capture.pb.h"
+#include "proto/query.pb.h"
 
 namespace lockstep {
 
@@ -23,6 +24,9 @@ struct HostShare {
 
   // `device` as in MetricBlock: "gpu0" and "gpu0/mig1" are a GPU's, all others the machine's.
   bool Has(absl::string_view device) const;
+
+  // Whether the GPU had its index while it was one of these.
+  bool Has(const wire::Gpu& gpu) const;
 };
 
 // Removes from a job's input what is of GPUs and processes of others on the host.

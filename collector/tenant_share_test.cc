@@ -18,6 +18,20 @@ TEST(TenantShareTest, OfADeviceGpusAndTheirPartsBelongToWhoseRanksUseThem) {
   EXPECT_TRUE(HostShare{.whole = true}.Has("gpu0"));
 }
 
+TEST(TenantShareTest, AGpuIsSeenUnderAnIndexWhichItHadWhileItWasTheTenants) {
+  const HostShare share{.span = {100, 200}, .gpus = {1}};
+  wire::Gpu gpu;
+  gpu.set_index(1);
+  EXPECT_TRUE(share.Has(gpu));
+  gpu.set_to_wall_ns(150);
+  EXPECT_TRUE(share.Has(gpu));
+  gpu.set_to_wall_ns(100);
+  EXPECT_FALSE(share.Has(gpu)) << "before";
+  gpu.set_to_wall_ns(0);
+  gpu.set_index(2);
+  EXPECT_FALSE(share.Has(gpu)) << "another's";
+}
+
 void AddEvent(wire::KernelEvent::Kind kind, const std::string& device, int32_t pid, const std::string& text,
               wire::AgentReport& report) {
   wire::KernelEvent& event = *report.add_kernel_events();

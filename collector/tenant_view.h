@@ -19,6 +19,7 @@
 #include "collector/job_table.h"
 #include "collector/tenant_share.h"
 #include "proto/incident.pb.h"
+#include "proto/query.pb.h"
 
 namespace lockstep {
 
@@ -45,6 +46,19 @@ class TenantView {
   // jobs, whether or not it exists; PERMISSION_DENIED if a tenant asks for all hosts.
   absl::StatusOr<HostShare> ShareOf(const std::string& host) const;
 
+  // By host, of a tenant; of who sees all it is empty.
+  std::map<std::string, HostShare> Shares() const;
+
+  // Takes from a GPU the ranks that the caller does not see; false if it does not see the GPU. `shares` are its own.
+  bool Narrow(const std::map<std::string, HostShare>& shares, wire::Gpu& gpu) const {
+    if (sees_all()) return true;
+    auto& ranks = *gpu.mutable_ranks();
+    ranks.erase(std::remove_if(ranks.begin(), ranks.end(), [&](const auto& rank) { return !SeesJob(rank.job()); }),
+                ranks.end());
+    const auto share = shares.find(gpu.host());
+    return share != shares.end() && share->second.Has(gpu);
+  }
+
   // Takes from a window of maintenance what the caller does not see; false if nothing of it is left.
   bool Narrow(wire::MaintenanceWindow& window) const {
     if (sees_all()) return true;
@@ -59,9 +73,6 @@ class TenantView {
   }
 
  private:
-  // Of a tenant, by host.
-  std::map<std::string, HostShare> Shares() const;
-
   const Caller& caller_;
   const Snapshots& snapshots_;
 };

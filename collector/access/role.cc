@@ -25,6 +25,7 @@ constexpr MethodRole kMethodRoles[] = {
     {"lockstep.wire.Query.GetIncident", Role::kViewer},
     {"lockstep.wire.Query.GetStacks", Role::kViewer},
     {"lockstep.wire.Query.GetStatus", Role::kViewer},
+    {"lockstep.wire.Query.ListGpus", Role::kViewer},
     {"lockstep.wire.Query.ListIncidents", Role::kViewer},
     {"lockstep.wire.Query.ListJobs", Role::kViewer},
     {"lockstep.wire.Query.ListMaintenance", Role::kViewer},
