@@ -283,6 +283,12 @@ absl::StatusOr<wire::GetStacksResponse> CollectorClient::GetStacks(uint64_t inci
   return stacks;
 }
 
+absl::StatusOr<wire::ListGpusResponse> CollectorClient::ListGpus(const wire::ListGpusRequest& request) {
+  absl::StatusOr<wire::ListGpusResponse> gpus = connection_->Call(&wire::Query::Stub::ListGpus, request);
+  if (absl::IsUnimplemented(gpus.status())) return wire::ListGpusResponse();
+  return gpus;
+}
+
 absl::StatusOr<wire::GetHistoryResponse> CollectorClient::GetHistory(const wire::GetHistoryRequest& request) {
   return connection_->Call(&wire::Query::Stub::GetHistory, request);
 }

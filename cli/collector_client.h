@@ -81,6 +81,8 @@ class CollectorClient {
   absl::StatusOr<wire::Incident> GetIncident(uint64_t id);
   // What was kept of the stacks of a hang; empty also from a collector that does not know of any.
   absl::StatusOr<wire::GetStacksResponse> GetStacks(uint64_t incident);
+  // Empty also from a collector that does not know of any.
+  absl::StatusOr<wire::ListGpusResponse> ListGpus(const wire::ListGpusRequest& request);
   absl::StatusOr<wire::GetHistoryResponse> GetHistory(const wire::GetHistoryRequest& request);
 
   // Calls `visit` for every entry in order. An error of `visit` ends the stream and is returned.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/metric_catalog.h"
@@ -12,7 +13,7 @@
 namespace lockstep {
 namespace {
 
-constexpr absl::string_view kLabels[] = {"host", "device"};
+constexpr absl::string_view kLabels[] = {"host", "device", "gpu", "job", "rank"};
 
 struct OperatorSpelling {
   absl::string_view text;
@@ -53,10 +54,14 @@ class Parser {
     ASSIGN_OR_RETURN(query.metric, ParseMetric());
     if (Accept("{")) {
       while (!Accept("}")) {
+        SkipSpace();
+        const size_t start = at_;
         ASSIGN_OR_RETURN(LabelMatcher matcher, ParseMatcher());
-        query.matchers.push_back(std::move(matcher));
+        RETURN_IF_ERROR(Add(start, std::move(matcher), query));
         if (!Accept(",") && Peek() != '}') return Error("expected , or }");
       }
+      if (query.rank.has_value() && !query.job.has_value()) return Error("rank needs a job");
+      if (query.gpu.has_value() && query.job.has_value()) return Error("a GPU is named by gpu or by job, not by both");
     }
     SkipSpace();
     if (at_ != text_.size()) return Error("unexpected text after the query");
@@ -76,6 +81,25 @@ class Parser {
                                  : absl::StrCat("unknown metric ", name, "; did you mean ", nearest, "?"));
   }
 
+  // `start` is where the matcher began, for errors.
+  absl::Status Add(size_t start, LabelMatcher matcher, SeriesQuery& query) {
+    if (matcher.label == "host" || matcher.label == "device") {
+      query.matchers.push_back(std::move(matcher));
+      return absl::OkStatus();
+    }
+    const size_t end = std::exchange(at_, start);
+    if (matcher.match != MatchOperator::kEqual) return Error(absl::StrCat(matcher.label, " takes = alone"));
+    if (matcher.label == "rank") {
+      int32_t rank = -1;
+      if (!absl::SimpleAtoi(matcher.pattern, &rank) || rank < 0) return Error("expected the number of a rank");
+      query.rank = rank;
+    } else {
+      (matcher.label == "gpu" ? query.gpu : query.job) = std::move(matcher.pattern);
+    }
+    at_ = end;
+    return absl::OkStatus();
+  }
+
   absl::StatusOr<LabelMatcher> ParseMatcher() {
     LabelMatcher matcher;
     SkipSpace();
@@ -83,7 +107,7 @@ class Parser {
     matcher.label = TakeName();
     if (std::find(std::begin(kLabels), std::end(kLabels), matcher.label) == std::end(kLabels)) {
       at_ = start;
-      return Error(absl::StrCat("expected a label: ", absl::StrJoin(kLabels, " or ")));
+      return Error(absl::StrCat("expected a label: ", absl::StrJoin(kLabels, ", ")));
     }
     const auto spelling = std::find_if(std::begin(kOperators), std::end(kOperators),
                                        [this](const OperatorSpelling& s) { return Accept(s.text); });

@@ -1,16 +1,20 @@
-// The query language of `lockstep history`: a metric and which hosts and devices of it.
+// The query language of `lockstep history`: a metric and which hosts, devices and GPUs of it.
 //
 //   host_cpu_busy_ratio
 //   ib_symbol_errors_total{host="node-17",device=~"mlx5_*"}
+//   gpu_power_watts{gpu="GPU-5e3f..."}
+//   gpu_power_watts{job="train",rank="17"}
 //
 // Labels are `host` and `device` ("" is the host itself). Operators: = and != compare exactly, =~ and !~ match a glob
-// in which * stands for any text and ? for one character.
+// in which * stands for any text and ? for one character. `gpu` names a GPU by index, UUID or PCI address, `job` and
+// `rank` those on which they run, each with = alone; what these are on which host the collector knows.
 //
 // Errors: INVALID_ARGUMENT whose message shows the query with a mark under the offending position.
 
 #ifndef LOCKSTEP_CLI_SERIES_QUERY_H_
 #define LOCKSTEP_CLI_SERIES_QUERY_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,7 +38,11 @@ struct LabelMatcher {
 struct SeriesQuery {
   std::string metric;  // a name of base/metric_catalog.h
   std::vector<LabelMatcher> matchers;
+  std::optional<std::string> gpu;  // "gpu3", "3", a UUID or a PCI address
+  std::optional<std::string> job;  // never with `gpu`
+  std::optional<int32_t> rank;     // never without `job`
 
+  // As far as host and device go.
   bool Matches(absl::string_view host, absl::string_view device) const;
 
   // The value that `label` must equal, to let the collector do the choosing; nullopt when several may match.

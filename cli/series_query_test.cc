@@ -57,6 +57,20 @@ TEST(SeriesQueryTest, ExactValuesGoToTheCollector) {
   EXPECT_EQ(query->ExactValue("device"), std::nullopt);
 }
 
+TEST(SeriesQueryTest, AGpuIsNamedByItselfOrByWhoRunsOnIt) {
+  const auto gpu = ParseSeriesQuery(R"(gpu_power_watts{host="a",gpu="GPU-1"})");
+  ASSERT_OK(gpu);
+  EXPECT_EQ(gpu->gpu, "GPU-1");
+  EXPECT_EQ(gpu->job, std::nullopt);
+  EXPECT_TRUE(gpu->Matches("a", "gpu0"));
+  EXPECT_FALSE(gpu->Matches("b", "gpu0"));
+  const auto rank = ParseSeriesQuery(R"(gpu_power_watts{rank="17",job="train"})");
+  ASSERT_OK(rank);
+  EXPECT_EQ(rank->gpu, std::nullopt);
+  EXPECT_EQ(rank->job, "train");
+  EXPECT_EQ(rank->rank, 17);
+}
+
 TEST(SeriesQueryTest, ErrorsPointAtThePosition) {
   struct Row {
     const char* query;
@@ -68,8 +82,13 @@ TEST(SeriesQueryTest, ErrorsPointAtThePosition) {
       {"{host=\"a\"}", 1, "expected the name of a metric"},
       {"host_cpu_bussy_ratio", 1, "did you mean host_cpu_busy_ratio?"},
       {"zzz", 1, "unknown metric zzz"},
-      {"net_up{", 8, "expected a label: host or device"},
-      {"net_up{rank=\"1\"}", 8, "expected a label: host or device"},
+      {"net_up{", 8, "expected a label: host, device, gpu, job, rank"},
+      {"net_up{pid=\"1\"}", 8, "expected a label: host, device, gpu, job, rank"},
+      {"net_up{rank=\"1\"}", 17, "rank needs a job"},
+      {"net_up{job=\"a\",rank=\"-1\"}", 16, "expected the number of a rank"},
+      {"net_up{job=\"a\",rank=\"all\"}", 16, "expected the number of a rank"},
+      {"net_up{ gpu=~\"GPU-*\"}", 9, "gpu takes = alone"},
+      {"net_up{gpu=\"gpu3\",job=\"a\"}", 27, "a GPU is named by gpu or by job, not by both"},
       {"net_up{host}", 12, "expected =, !=, =~ or !~"},
       {"net_up{host=a}", 13, "expected a value in double quotes"},
       {"net_up{host=\"a}", 13, "this quote is never closed"},

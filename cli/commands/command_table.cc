@@ -33,8 +33,8 @@ namespace {
 
 constexpr Verb kVerbs[] = {
     {"status", "How the collector and its agents are doing", "lockstep status", MakeStatusCommand},
-    {"hosts", "Who reports, and who should and does not", "lockstep hosts --missing\n  lockstep hosts forget node-17",
-     MakeHostsCommand},
+    {"hosts", "Who reports, who should and does not, and which GPUs they have",
+     "lockstep hosts --missing\n  lockstep hosts gpus node-17\n  lockstep hosts forget node-17", MakeHostsCommand},
     {"jobs", "The jobs that are watched, and how they do", "lockstep jobs", MakeJobsCommand},
     {"ranks", "The processes of one job, and where their time goes", "lockstep ranks demo", MakeRanksCommand},
     {"top", "Jobs, what is wrong with them and whom that is laid to, renewed in place",
@@ -54,7 +54,8 @@ constexpr Verb kVerbs[] = {
      "lockstep maintenance add --host node-17 --for 2h --note 'new cable'\n  lockstep maintenance end 3",
      MakeMaintenanceCommand},
     {"history", "Samples of a metric",
-     "lockstep history 'net_receive_bytes_total{host=\"node-17\",device=~\"eth*\"}' --since 1h --step 1m --rate",
+     "lockstep history 'net_receive_bytes_total{host=\"node-17\",device=~\"eth*\"}' --since 1h --step 1m --rate\n"
+     "  lockstep history 'gpu_power_watts{job=\"demo\",rank=\"17\"}'",
      MakeHistoryCommand},
     {"capture", "Save what the collector received for a job", "lockstep capture demo -o demo.lockcap",
      MakeCaptureCommand},

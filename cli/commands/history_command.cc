@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/metric_catalog.h"
 #include "base/status_macros.h"
 #include "cli/duration_argument.h"
+#include "cli/gpu_choice.h"
+#include "cli/render/gpu_table.h"
 #include "cli/render/json.h"
 #include "cli/render/quantity_text.h"
 #include "cli/render/sparkline.h"
@@ -43,7 +46,10 @@ std::string Curve(const std::vector<SeriesStep>& steps, const Window& window) {
 class HistoryCommand final : public Command {
  public:
   std::vector<CommandArgument> arguments() override {
-    return {{"QUERY", "metric{host=\"...\",device=~\"mlx5_*\"}; see docs/cli.md", &query_, /*required=*/true},
+    return {{"QUERY",
+             "metric{host=\"...\",device=~\"mlx5_*\"}, of GPUs also {gpu=\"gpu3, UUID or PCI address\"} or "
+             "{job=\"...\",rank=\"...\"}; see docs/cli.md",
+             &query_, /*required=*/true},
             {"--since", "how far back, such as 30s, 10m or 2h", &since_},
             {"--step", "one value (the mean) per so much time", &step_},
             {"--rate", "counters as growth per second", &rate_},
@@ -59,33 +65,57 @@ class HistoryCommand final : public Command {
     ASSIGN_OR_RETURN(const int64_t now_ns, context.collector.NowWallNanos());
     window.from_ns += now_ns;
     window.to_ns += now_ns;
-    wire::GetHistoryRequest request;
-    request.set_metric(query.metric);
-    request.set_host(query.ExactValue("host").value_or(""));
-    request.set_device(query.ExactValue("device").value_or("*"));
-    request.set_from_wall_ns(window.from_ns);
-    request.set_to_wall_ns(window.to_ns);
-    ASSIGN_OR_RETURN(std::vector<wire::Series> chosen, ReadPages(query, request, context));
+    ASSIGN_OR_RETURN(const std::vector<GpuSpan> spans, ChooseGpus(query, context));
+    ASSIGN_OR_RETURN(std::vector<wire::Series> chosen, ReadHosts(query, spans, window, context));
+    ASSIGN_OR_RETURN(const std::vector<wire::Gpu> gpus,
+                     NamesOfGpus(chosen, spans, window.from_ns, window.to_ns, context));
     if (rate_) {
       for (wire::Series& series : chosen) series = ToRatePerSecond(series);
     }
-    context.out << (context.format == OutputFormat::kJson ? Json(chosen, window)
+    context.out << (context.format == OutputFormat::kJson ? Json(chosen, gpus, window)
                     : chosen.empty()                      ? "no samples\n"
                     : points_                             ? Points(chosen, window).Render(context.width)
                                                           : Summary(chosen, window).Render(context.width));
+    if (!gpus.empty() && context.format != OutputFormat::kJson) {
+      context.out << "\n" << GpuTable(gpus).Render(context.width) << GpuChangesText(gpus);
+    }
     return ExitCode::kOk;
   }
 
  private:
-  // Page after page, each a call with a deadline of its own. What is not chosen is not kept.
-  static absl::StatusOr<std::vector<wire::Series>> ReadPages(const SeriesQuery& query, wire::GetHistoryRequest request,
+  // Only the hosts of the GPUs that are asked for, if any are: a tenant sees one host at a time.
+  static absl::StatusOr<std::vector<wire::Series>> ReadHosts(const SeriesQuery& query,
+                                                             const std::vector<GpuSpan>& spans, const Window& window,
                                                              CommandContext& context) {
+    wire::GetHistoryRequest request;
+    request.set_metric(query.metric);
+    request.set_device(query.ExactValue("device").value_or("*"));
+    request.set_from_wall_ns(window.from_ns);
+    request.set_to_wall_ns(window.to_ns);
+    std::set<std::string> hosts;
+    for (const GpuSpan& span : spans) hosts.insert(span.host);
+    if (spans.empty()) hosts.insert(query.ExactValue("host").value_or(""));
     std::vector<wire::Series> chosen;
     int64_t values = 0;
+    for (const std::string& host : hosts) {
+      request.set_host(host);
+      ASSIGN_OR_RETURN(const bool is_all, ReadPages(query, spans, request, context, chosen, values));
+      if (!is_all) break;
+    }
+    return chosen;
+  }
+
+  // Page after page, each a call with a deadline of its own. What is not chosen is not kept. False = the limit is
+  // reached.
+  static absl::StatusOr<bool> ReadPages(const SeriesQuery& query, const std::vector<GpuSpan>& spans,
+                                        wire::GetHistoryRequest request, CommandContext& context,
+                                        std::vector<wire::Series>& chosen, int64_t& values) {
     while (true) {
       ASSIGN_OR_RETURN(wire::GetHistoryResponse page, context.collector.GetHistory(request));
       for (wire::Series& series : *page.mutable_series()) {
         if (!query.Matches(series.host(), series.device())) continue;
+        if (!spans.empty()) KeepChosen(spans, series);
+        if (series.values().empty()) continue;
         values += series.values_size();
         const bool goes_on =
             !chosen.empty() && chosen.back().host() == series.host() && chosen.back().device() == series.device();
@@ -95,12 +125,12 @@ class HistoryCommand final : public Command {
           chosen.push_back(std::move(series));
         }
       }
-      if (!page.has_next()) return chosen;
+      if (!page.has_next()) return true;
       if (values >= kMaxValues) {
         context.err << "lockstep: cut after " << values << " values (at most about " << kMaxValues << "), before host "
                     << page.next().host() << ", device \"" << page.next().device() << "\", "
                     << WallText(page.next().wall_ns()) << "; narrow the query\n";
-        return chosen;
+        return false;
       }
       *request.mutable_resume() = page.next();
     }
@@ -155,7 +185,8 @@ class HistoryCommand final : public Command {
     return table;
   }
 
-  static std::string Json(const std::vector<wire::Series>& chosen, const Window& window) {
+  static std::string Json(const std::vector<wire::Series>& chosen, const std::vector<wire::Gpu>& gpus,
+                          const Window& window) {
     nlohmann::ordered_json all = nlohmann::ordered_json::array();
     for (const wire::Series& series : chosen) {
       nlohmann::ordered_json points = nlohmann::ordered_json::array();
@@ -165,6 +196,7 @@ class HistoryCommand final : public Command {
       all.push_back({{"metric", series.metric()},
                      {"host", series.host()},
                      {"device", series.device()},
+                     {"gpus", GpusOf(series, gpus)},
                      {"points", std::move(points)}});
     }
     const nlohmann::ordered_json answer = {{"from_wall_ns", window.from_ns},
@@ -172,6 +204,14 @@ class HistoryCommand final : public Command {
                                            {"step_ns", window.step_ns},
                                            {"series", std::move(all)}};
     return absl::StrCat(JsonText(answer, /*indented=*/true), "\n");
+  }
+
+  static nlohmann::ordered_json GpusOf(const wire::Series& series, const std::vector<wire::Gpu>& gpus) {
+    nlohmann::ordered_json own = nlohmann::ordered_json::array();
+    for (const wire::Gpu& gpu : gpus) {
+      if (gpu.host() == series.host() && gpu.index() == GpuIndexOf(series.device())) own.push_back(ToJson(gpu));
+    }
+    return own;
   }
 
   std::string query_;

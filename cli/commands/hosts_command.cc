@@ -9,7 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "cli/left_out_note.h"
 #include "cli/render/colour.h"
+#include "cli/render/gpu_table.h"
 #include "cli/render/json.h"
 #include "cli/render/quantity_text.h"
 #include "cli/render/text_table.h"
@@ -26,15 +28,17 @@ std::string LastText(int64_t wall_ns, int64_t now_ns) {
 class HostsCommand final : public Command {
  public:
   std::vector<CommandArgument> arguments() override {
-    return {{"ACTION", "list (the default) or forget", &action_, /*required=*/false, {"list", "forget"}},
-            {"HOST", "with forget: the hosts that will not come back", &hosts_},
+    return {{"ACTION", "list (the default), gpus or forget", &action_, /*required=*/false, {"list", "gpus", "forget"}},
+            {"HOST", "with gpus: whose (all); with forget: the hosts that will not come back", &hosts_},
             {"--missing", "only those that should report and do not", &missing_only_},
             {"--fail-on-missing", "exit with 1 if there are such", &fail_on_missing_}};
   }
 
   absl::StatusOr<ExitCode> Run(CommandContext& context) override {
     if (action_ == "forget") return Forget(context);
-    if (action_ != "list") return absl::InvalidArgumentError(absl::StrCat("hosts ", action_, ": list or forget?"));
+    if (action_ == "gpus") return Gpus(context);
+    if (action_ != "list")
+      return absl::InvalidArgumentError(absl::StrCat("hosts ", action_, ": list, gpus or forget?"));
     if (!hosts_.empty()) return absl::InvalidArgumentError("hosts list takes no HOST");
     ASSIGN_OR_RETURN(const wire::GetStatusResponse status, context.collector.GetStatus());
     const ExitCode code = fail_on_missing_ && status.missing_hosts_size() > 0 ? ExitCode::kFindings : ExitCode::kOk;
@@ -61,6 +65,20 @@ class HostsCommand final : public Command {
       if (!as_json) context.out << Printable(host) << " is not expected any more\n";
     }
     if (as_json) context.out << JsonText({{"forgotten", forgotten}}, /*indented=*/true) << "\n";
+    return ExitCode::kOk;
+  }
+
+  absl::StatusOr<ExitCode> Gpus(CommandContext& context) {
+    wire::ListGpusRequest request;
+    for (const std::string& host : hosts_) request.add_hosts(host);
+    ASSIGN_OR_RETURN(const wire::ListGpusResponse response, context.collector.ListGpus(request));
+    PrintLeftOutNote(response.left_out(), "GPUs", context.err);
+    if (context.format == OutputFormat::kJson) {
+      context.out << JsonText(ToJson(response), /*indented=*/true) << "\n";
+      return ExitCode::kOk;
+    }
+    const TextTable table = GpuTable({response.gpus().begin(), response.gpus().end()});
+    context.out << (table.empty() ? "no GPUs\n" : table.Render(context.width, context.colour));
     return ExitCode::kOk;
   }
 

@@ -2,6 +2,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -58,10 +59,25 @@ class FakeQueryServer::Service final : public wire::Query::Service {
     return grpc::Status::OK;
   }
 
+  grpc::Status ListGpus(grpc::ServerContext*, const wire::ListGpusRequest* request,
+                        wire::ListGpusResponse* response) override {
+    const auto& hosts = request->hosts();
+    for (const wire::Gpu& gpu : answers_.gpus.gpus()) {
+      const bool is_there = hosts.empty() || std::find(hosts.begin(), hosts.end(), gpu.host()) != hosts.end();
+      const bool is_named =
+          request->gpu().empty() || request->gpu() == gpu.uuid() || request->gpu() == gpu.pci_address();
+      if (is_there && is_named) *response->add_gpus() = gpu;
+    }
+    return grpc::Status::OK;
+  }
+
   grpc::Status GetHistory(grpc::ServerContext*, const wire::GetHistoryRequest* request,
                           wire::GetHistoryResponse* response) override {
     if (answers_.on_history) answers_.on_history(*request);
     *response = request->has_resume() ? answers_.more_history[request->resume().wall_ns()] : answers_.history;
+    auto& series = *response->mutable_series();
+    const auto is_other = [request](const wire::Series& one) { return one.host() != request->host(); };
+    if (!request->host().empty()) series.erase(std::remove_if(series.begin(), series.end(), is_other), series.end());
     return grpc::Status::OK;
   }
 

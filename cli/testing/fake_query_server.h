@@ -26,6 +26,7 @@ class FakeQueryServer {
     std::string job;  // the only one that has ranks and a capture; any other is NOT_FOUND
     wire::ListRanksResponse ranks;
     wire::ListIncidentsResponse incidents;  // also by id; any other id is NOT_FOUND
+    wire::ListGpusResponse gpus;            // those of a request's hosts and name are given
     wire::GetHistoryResponse history;
     // What the pages behind `history` hold, by the time at which it is resumed.
     std::map<int64_t, wire::GetHistoryResponse> more_history;
