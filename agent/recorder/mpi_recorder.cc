@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "agent/recorder/job_identity.h"
+#include "agent/recorder/visible_gpu.h"
 
 namespace lockstep::ring {
 
@@ -36,6 +37,7 @@ void OpenRecorder() {
   options.world_size = identity.world_size;
   options.local_rank = identity.local_rank;
   options.job = identity.job;
+  options.gpu_uuid = UuidOfOnlyGpu(getenv("CUDA_VISIBLE_DEVICES"));
   RingWriter& writer = g_recorder.writer;
   if (!writer.Open(options)) return;
   if (IsSwitchedOff()) return writer.Disable(DisabledReason::kByEnvironment);

@@ -58,7 +58,8 @@ const Finished& Unrecorded() {
 // The rings of one recorded run, by rank.
 class RecordedJob {
  public:
-  explicit RecordedJob(const std::string& argument = "") : run_(LaunchRecorded(directory_.path(), "", argument)) {
+  explicit RecordedJob(const std::string& argument = "", const std::string& options = "")
+      : run_(LaunchRecorded(directory_.path(), options, argument)) {
     for (const std::string& name : directory_.Files()) {
       auto bytes = std::make_unique<std::string>(ReadFile(directory_.path() + "/" + name));
       if (bytes->size() < sizeof(RingHeader)) continue;
@@ -259,6 +260,16 @@ TEST(MpiRecorderOfAKilledJob, RingsShowWhoNeverArrived) {
     EXPECT_EQ(ring.communicators[0].enqueued, has_arrived ? 2U : 1U) << "rank " << rank;
     EXPECT_EQ(ring.communicators[0].finished, 1U);
   }
+}
+
+TEST(MpiRecorderWithOneGpu, RingsNameTheGpuThatIsTheOnlyOneToBeSeen) {
+  const std::string gpu = "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6";
+  const RecordedJob one("", "-x CUDA_VISIBLE_DEVICES=" + gpu);
+  ASSERT_EQ(one.rings(), static_cast<size_t>(kRanks)) << one.run().output;
+  for (int rank = 0; rank < kRanks; ++rank) EXPECT_EQ(one.Ring(rank).header.gpu_uuid, gpu);
+  const RecordedJob by_index("", "-x CUDA_VISIBLE_DEVICES=0");
+  ASSERT_EQ(by_index.rings(), static_cast<size_t>(kRanks)) << by_index.run().output;
+  EXPECT_STREQ(by_index.Ring(0).header.gpu_uuid, "");
 }
 
 TEST(MpiRecorderWithoutRing, TheProgramDoesNotNotice) {

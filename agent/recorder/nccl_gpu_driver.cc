@@ -3,9 +3,11 @@
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/recorder/glibc_floor.h"
+#include "agent/recorder/visible_gpu.h"
 
 namespace lockstep::ring {
 namespace {
@@ -81,6 +83,10 @@ int CurrentDevice() { return AskDrivers(nullptr); }
 GpuIdentity IdentifyCurrentGpu() {
   GpuIdentity identity;
   AskDrivers(&identity);
+  if (identity.uuid[0] == '\0' && identity.pci_address[0] == '\0') {
+    const char* const only = UuidOfOnlyGpu(getenv("CUDA_VISIBLE_DEVICES"));
+    strncpy(identity.uuid, only, sizeof(identity.uuid) - 1);
+  }
   return identity;
 }
 

@@ -2,6 +2,7 @@
 //
 // A number inside of the process (0, 1, ...) names another GPU in each process that CUDA_VISIBLE_DEVICES or a container
 // shows other GPUs to. The UUID and the PCI address name one for the whole machine: NVML and the kernel log use them.
+// Where no driver says it, the environment may (visible_gpu.h).
 // Thread-safe. Allocates nothing of its own.
 
 #ifndef LOCKSTEP_AGENT_RECORDER_NCCL_GPU_DRIVER_H_

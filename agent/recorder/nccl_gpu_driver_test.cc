@@ -18,7 +18,12 @@ TEST(NcclGpuDriver, TellsWhichGpuOfTheMachineAProcessSees) {
   EXPECT_STREQ(IdentifyCurrentGpu().uuid, "");
   EXPECT_STREQ(IdentifyCurrentGpu().pci_address, "");
 
+  setenv("CUDA_VISIBLE_DEVICES", "GPU-00000000-0000-0000-0000-000000000007", 1);
+  EXPECT_STREQ(IdentifyCurrentGpu().uuid, "GPU-00000000-0000-0000-0000-000000000007") << "the only one it may use";
+  EXPECT_STREQ(IdentifyCurrentGpu().pci_address, "");
+
   setenv("CUDA_VISIBLE_DEVICES", "2", 1);
+  EXPECT_STREQ(IdentifyCurrentGpu().uuid, "") << "an index is the process's own";
   void* const driver = dlopen(FakeDriver().c_str(), RTLD_NOW);
   ASSERT_NE(driver, nullptr) << dlerror();
   EXPECT_EQ(CurrentDevice(), 0) << "the first of those that it sees";

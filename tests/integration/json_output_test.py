@@ -30,6 +30,7 @@ routes:
 COMMANDS = [
     (("status",), 0),
     (("hosts",), 0),
+    (("hosts", "gpus"), 0),
     (("jobs",), 0),
     (("ranks", "fed"), 0),
     (("top", "--once"), 0),
