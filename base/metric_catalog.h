@@ -147,6 +147,12 @@ enum class Metric : uint16_t {
   kGpuProcesses = 203,
   kGpuSmActiveRatio = 204,
   kGpuDramActiveRatio = 205,
+  kGpuNvlinkReceiveErrorsTotal = 206,
+  kGpuNvlinkMalformedPacketsTotal = 207,
+  kGpuNvlinkBufferOverrunsTotal = 208,
+  kGpuNvlinkIntegrityErrorsTotal = 209,
+  kGpuNvlinkTransmitDiscardsTotal = 210,
+  kGpuNvlinkRecoveryFailuresTotal = 211,
 
   // 220 to 223 were of processes, and no agent ever reported them.
 

@@ -30,6 +30,8 @@ constexpr ClassRow kClasses[] = {
     {kGpuPcieReplaysTotal, Way::kUp, VerdictClass::kPcieDegraded},
     {kGpuNvlinkCrcErrorsTotal, Way::kUp, VerdictClass::kNvlinkSlow},
     {kGpuNvlinkReplayErrorsTotal, Way::kUp, VerdictClass::kNvlinkSlow},
+    {kGpuNvlinkReceiveErrorsTotal, Way::kUp, VerdictClass::kNvlinkSlow},
+    {kGpuNvlinkIntegrityErrorsTotal, Way::kUp, VerdictClass::kNvlinkSlow},
     {kGpuUtilizationRatio, Way::kCollapsed, VerdictClass::kGpuFault},
     {kGpuGraphicsActiveRatio, Way::kCollapsed, VerdictClass::kGpuFault},
     {kGpuSmClockHertz, Way::kDown, VerdictClass::kClockThrottled},

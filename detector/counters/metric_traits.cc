@@ -146,7 +146,7 @@ bool IsProfiling(Metric metric) {
   return (metric >= kGpuGraphicsActiveRatio && metric <= kGpuNvlinkBytesPerSecond) || metric == kGpuSmActiveRatio ||
          metric == kGpuDramActiveRatio;
 }
-bool IsGpu(Metric metric) { return metric >= kGpuUtilizationRatio && metric <= kGpuDramActiveRatio; }
+bool IsGpu(Metric metric) { return metric >= kGpuUtilizationRatio && metric <= kGpuNvlinkRecoveryFailuresTotal; }
 bool IsIb(Metric metric) { return metric >= kIbLinkUp && metric <= kIbReceiveIcrcErrorsTotal; }
 bool IsHost(Metric metric) { return metric >= kHostCpuBusyRatio && metric <= kHostOomKillsTotal; }
 

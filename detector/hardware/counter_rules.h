@@ -2,7 +2,9 @@
 // flag that must not be set, a bit that says why a clock is low.
 //
 // Thresholds of network adapters are the defaults of NVSentinel's NIC monitor; those of GPUs follow from what the
-// driver documents. Immutable; thread-safe.
+// driver documents. NVLink 5 counts as InfiniBand does: its thresholds are those of an adapter's counters of the same
+// name, in a minute where that has ten seconds, since it is read more seldom. None of them is hard: a link has two
+// ends, and whoever is at the other one may be the switch. Immutable; thread-safe.
 
 #ifndef LOCKSTEP_DETECTOR_HARDWARE_COUNTER_RULES_H_
 #define LOCKSTEP_DETECTOR_HARDWARE_COUNTER_RULES_H_

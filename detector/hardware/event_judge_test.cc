@@ -127,6 +127,35 @@ TEST(EventJudgeTest, AFabricThatStaysInProgressIsSeenAndOneThatBootsIsNot) {
   EXPECT_THAT(verdicts[0].evidence.at(0).text(), HasSubstr("has waited for its NVLink fabric for minutes"));
 }
 
+TEST(EventJudgeTest, WhatNvlinkFiveCountsIsAnObservationAboveWhatIsNormal) {
+  constexpr struct {
+    Metric metric;
+    double normal;  // in a minute
+    const char* says;
+  } kCases[] = {
+      {Metric::kGpuNvlinkReceiveErrorsTotal, 100, "received broken packets over an NVLink"},
+      {Metric::kGpuNvlinkMalformedPacketsTotal, 100, "received malformed packets over an NVLink"},
+      {Metric::kGpuNvlinkBufferOverrunsTotal, 0, "had buffer overruns of an NVLink"},
+      {Metric::kGpuNvlinkIntegrityErrorsTotal, 0, "had integrity errors of an NVLink"},
+      {Metric::kGpuNvlinkTransmitDiscardsTotal, 1000, "discarded packets that it should send over an NVLink"},
+      {Metric::kGpuNvlinkRecoveryFailuresTotal, 0, "lost an NVLink"},
+  };
+  for (const auto& row : kCases) {
+    EventJudge judge;
+    judge.Observe("normal", Sample(row.metric, 7, "gpu3"), 0);
+    judge.Observe("broken", Sample(row.metric, 7, "gpu3"), 0);
+    judge.Observe("normal", Sample(row.metric, 7 + row.normal, "gpu3"), 10 * kSecond);
+    judge.Observe("broken", Sample(row.metric, 8 + row.normal, "gpu3"), 10 * kSecond);
+    const auto verdicts = FindingVerdicts(judge.Findings(10 * kSecond), 10 * kSecond);
+    ASSERT_THAT(verdicts, SizeIs(1)) << row.says;
+    EXPECT_EQ(verdicts[0].scope, VerdictScope::kUnknown) << "an observation";
+    EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kNvlinkSlow);
+    EXPECT_EQ(verdicts[0].culprits.at(0).host, "broken");
+    EXPECT_EQ(verdicts[0].culprits.at(0).gpu, 3);
+    EXPECT_THAT(verdicts[0].evidence.at(0).text(), HasSubstr(row.says));
+  }
+}
+
 TEST(EventJudgeTest, SecondsOfViolationsWithinAMinuteAreSeen) {
   EventJudge judge;
   for (int second = 0; second <= 60; second += 10) {

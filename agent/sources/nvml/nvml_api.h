@@ -108,8 +108,14 @@ inline constexpr uint32_t kNvmlFieldBoardLimitViolation = 77;
 inline constexpr uint32_t kNvmlFieldReliabilityViolation = 79;
 inline constexpr uint32_t kNvmlFieldThroughputTransmit = 138;  // KiB since the driver was loaded
 inline constexpr uint32_t kNvmlFieldThroughputReceive = 139;
-inline constexpr uint32_t kNvmlFieldTransmitBytes = 202;  // this and the next two: NVLink 5 and newer
+inline constexpr uint32_t kNvmlFieldTransmitBytes = 202;  // this and those up to 215: NVLink 5 and newer
 inline constexpr uint32_t kNvmlFieldReceiveBytes = 204;
+inline constexpr uint32_t kNvmlFieldMalformedPackets = 206;  // part of the receive errors, as far as is documented
+inline constexpr uint32_t kNvmlFieldBufferOverruns = 207;
+inline constexpr uint32_t kNvmlFieldReceiveErrors = 208;
+inline constexpr uint32_t kNvmlFieldIntegrityErrors = 211;
+inline constexpr uint32_t kNvmlFieldTransmitDiscards = 212;
+inline constexpr uint32_t kNvmlFieldRecoveryFailures = 214;  // of the recovery events
 inline constexpr uint32_t kNvmlFieldRecoveryEvents = 215;
 inline constexpr uint32_t kNvmlScopeAllLinks = 0xffffffff;
 // Types of the values of fields, which are also the positions in its union.

@@ -20,6 +20,12 @@ constexpr NvmlFieldRow kNvlinkErrors[] = {
     {Metric::kGpuNvlinkReplayErrorsTotal, 1, 0, {kNvmlFieldReplayErrors}, 1},
     {Metric::kGpuNvlinkRecoveryErrorsTotal, 1, 0, {kNvmlFieldRecoveryErrors}, 1},
     {Metric::kGpuNvlinkRecoveryErrorsTotal, 1, kNvmlScopeAllLinks, {kNvmlFieldRecoveryEvents}, 1},
+    {Metric::kGpuNvlinkReceiveErrorsTotal, 1, kNvmlScopeAllLinks, {kNvmlFieldReceiveErrors}, 1},
+    {Metric::kGpuNvlinkMalformedPacketsTotal, 1, kNvmlScopeAllLinks, {kNvmlFieldMalformedPackets}, 1},
+    {Metric::kGpuNvlinkBufferOverrunsTotal, 1, kNvmlScopeAllLinks, {kNvmlFieldBufferOverruns}, 1},
+    {Metric::kGpuNvlinkIntegrityErrorsTotal, 1, kNvmlScopeAllLinks, {kNvmlFieldIntegrityErrors}, 1},
+    {Metric::kGpuNvlinkTransmitDiscardsTotal, 1, kNvmlScopeAllLinks, {kNvmlFieldTransmitDiscards}, 1},
+    {Metric::kGpuNvlinkRecoveryFailuresTotal, 1, kNvmlScopeAllLinks, {kNvmlFieldRecoveryFailures}, 1},
 };
 
 constexpr NvmlFieldRow kNvlinkThroughput[] = {

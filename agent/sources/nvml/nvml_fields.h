@@ -24,8 +24,8 @@ struct NvmlFieldRow {
   bool zero_is_absent = false;  // a GPU without the sensor says 0
 };
 
-// At most so many fields in the rows of one call.
-inline constexpr size_t kMaxNvmlFields = 8;
+// At most so many fields in the rows of one call: as many as there are of NVLink's errors.
+inline constexpr size_t kMaxNvmlFields = 11;
 
 absl::Span<const NvmlFieldRow> MemoryTemperatureFields();
 absl::Span<const NvmlFieldRow> NvlinkErrorFields();

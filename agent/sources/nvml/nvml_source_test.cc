@@ -280,6 +280,12 @@ TEST_F(NvmlSourceTest, ReadsTheFieldsOfNvlinkFive) {
   EXPECT_EQ(ValueOf(report, "gpu0", Metric::kGpuNvlinkReceiveBytesTotal), 2000);
   EXPECT_EQ(ValueOf(report, "gpu0", Metric::kGpuNvlinkTransmitBytesTotal), 1000);
   EXPECT_EQ(ValueOf(report, "gpu0", Metric::kGpuNvlinkRecoveryErrorsTotal), 4);
+  EXPECT_EQ(ValueOf(report, "gpu0", Metric::kGpuNvlinkMalformedPacketsTotal), 11);
+  EXPECT_EQ(ValueOf(report, "gpu0", Metric::kGpuNvlinkBufferOverrunsTotal), 12);
+  EXPECT_EQ(ValueOf(report, "gpu0", Metric::kGpuNvlinkReceiveErrorsTotal), 13);
+  EXPECT_EQ(ValueOf(report, "gpu0", Metric::kGpuNvlinkIntegrityErrorsTotal), 14);
+  EXPECT_EQ(ValueOf(report, "gpu0", Metric::kGpuNvlinkTransmitDiscardsTotal), 15);
+  EXPECT_EQ(ValueOf(report, "gpu0", Metric::kGpuNvlinkRecoveryFailuresTotal), 2);
   EXPECT_FALSE(ValueOf(report, "gpu0", Metric::kGpuNvlinkCrcErrorsTotal).has_value());
 }
 

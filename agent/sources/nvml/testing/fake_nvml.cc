@@ -207,6 +207,9 @@ constexpr Field kFields[] = {
     {79, 3, 5'500'000'000},          {82, 1, 88},
     {138, 3, 3, Field::kBefore},     {139, 3, 5, Field::kBefore},
     {202, 3, 1000, Field::kNvlink5}, {204, 3, 2000, Field::kNvlink5},
+    {206, 3, 11, Field::kNvlink5},   {207, 3, 12, Field::kNvlink5},
+    {208, 3, 13, Field::kNvlink5},   {211, 3, 14, Field::kNvlink5},
+    {212, 3, 15, Field::kNvlink5},   {214, 3, 2, Field::kNvlink5},
     {215, 3, 4, Field::kNvlink5},
 };
 
