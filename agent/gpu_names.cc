@@ -48,12 +48,27 @@ bool GpuNames::empty() const {
   return gpus_.empty();
 }
 
-int32_t GpuNames::IndexOf(absl::string_view uuid) const {
+std::string GpuNames::DeviceOf(absl::string_view uuid) const {
   MutexLock lock(mutex_);
+  const GpuName* const gpu = Find(uuid);
+  return gpu == nullptr ? "" : absl::StrCat("gpu", gpu->index);
+}
+
+std::string GpuNames::DeviceOf(absl::string_view uuid, int32_t gpu_instance) const {
+  MutexLock lock(mutex_);
+  const GpuName* const gpu = Find(uuid);
+  if (gpu == nullptr || gpu_instance < 0) return "";
+  const auto is_in_it = [gpu_instance](const GpuInstanceName& known) { return known.gpu_instance == gpu_instance; };
+  if (std::count_if(gpu->instances.begin(), gpu->instances.end(), is_in_it) != 1) return "";
+  const auto only = std::find_if(gpu->instances.begin(), gpu->instances.end(), is_in_it);
+  return absl::StrCat("gpu", gpu->index, "/mig", only->index);
+}
+
+const GpuName* GpuNames::Find(absl::string_view uuid) const {
   for (const GpuName& gpu : gpus_) {
-    if (!uuid.empty() && gpu.uuid == uuid) return gpu.index;
+    if (!uuid.empty() && gpu.uuid == uuid) return &gpu;
   }
-  return -1;
+  return nullptr;
 }
 
 std::string GpuNames::UuidOfMinor(int32_t minor) const {

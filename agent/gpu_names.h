@@ -22,6 +22,8 @@ namespace lockstep {
 struct GpuInstanceName {
   std::string uuid;           // "MIG-..."; "" = unknown
   std::vector<int32_t> pids;  // as of GpuName
+  int32_t index = -1;         // "gpu<index>/mig<index>" in metrics
+  int32_t gpu_instance = -1;  // id of the GPU instance that it is in, or is all of; -1 = unknown
 };
 
 struct GpuName {
@@ -44,8 +46,11 @@ class GpuNames {
   // Nobody has told of any.
   bool empty() const;
 
-  // Of the GPU with this UUID; -1 = none is known.
-  int32_t IndexOf(absl::string_view uuid) const;
+  // The device of the GPU with this UUID in metrics; "" = none is known.
+  std::string DeviceOf(absl::string_view uuid) const;
+
+  // Likewise of the only MIG instance that is in a GPU instance of it; "" also where several share that.
+  std::string DeviceOf(absl::string_view uuid, int32_t gpu_instance) const;
 
   // Of the GPU with this device; "" = none is known, or it is divided: who may use it has a part of it.
   std::string UuidOfMinor(int32_t minor) const;
@@ -62,6 +67,7 @@ class GpuNames {
     std::string uuid;
   };
 
+  const GpuName* Find(absl::string_view uuid) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Place PlaceOf(const wire::ProcessReport& process) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void List(wire::AgentReport& report) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -70,6 +70,13 @@ TEST_F(GpuNamesTest, AProcessInAnInstanceIsOnItsGpuAndHasTheUuidOfTheInstance) {
   EXPECT_EQ(fresh.gpu_uuid(), "MIG-of-this-second");
 }
 
+TEST_F(GpuNamesTest, MetricsOfAUuidAreOfItsDevice) {
+  EXPECT_EQ(names_.DeviceOf("GPU-b"), "gpu1");
+  EXPECT_EQ(names_.DeviceOf(""), "") << "not of one whose UUID is unknown";
+  EXPECT_EQ(names_.DeviceOf("MIG-a"), "");
+  EXPECT_EQ(names_.DeviceOf("GPU-d", -1), "") << "nothing is known of its instances' ids";
+}
+
 TEST_F(GpuNamesTest, AnEventHasTheNameOfTheCountersBesideItsAddress) {
   wire::AgentReport report;
   for (const char* device : {"0000:3c:00.0", "0000:99:00.0", ""}) report.add_kernel_events()->set_device(device);

@@ -100,7 +100,7 @@ enum class Metric : uint16_t {
   kIbEcnMarkedRocePacketsTotal = 132,
   kIbReceiveIcrcErrorsTotal = 133,
 
-  // GPU: NVML; device = gpu<index>, and gpu<index>/mig<index> for the memory of an instance of it.
+  // GPU: NVML; device = gpu<index>, and gpu<index>/mig<index> for memory and activity of an instance of it.
   kGpuUtilizationRatio = 160,
   kGpuMemoryUtilizationRatio = 161,
   kGpuMemoryUsedBytes = 162,

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "agent/metric_block.h"
 #include "agent/sources/dcgm/prometheus_text.h"
@@ -25,7 +26,7 @@ constexpr DcgmField kFields[] = {
     {"DCGM_FI_PROF_SM_ACTIVE", Metric::kGpuSmActiveRatio, kMostRatio},
 };
 
-// Of a part of a GPU only.
+// Of a part of a GPU only: NVML's id of a GPU instance.
 constexpr absl::string_view kInstanceLabel = "GPU_I_ID";
 
 const DcgmField* FindField(absl::string_view theirs) {
@@ -36,6 +37,13 @@ const DcgmField* FindField(absl::string_view theirs) {
 }
 
 }  // namespace
+
+std::string DcgmSource::DeviceOf(const PrometheusSample& sample) const {
+  const absl::string_view instance = sample.Label(kInstanceLabel);
+  if (instance.empty()) return names_->DeviceOf(sample.Label("UUID"));
+  int32_t id = -1;
+  return absl::SimpleAtoi(instance, &id) ? names_->DeviceOf(sample.Label("UUID"), id) : "";
+}
 
 absl::Span<const DcgmField> DcgmFields() { return kFields; }
 
@@ -59,26 +67,25 @@ absl::StatusOr<std::string> DcgmSource::Scrape() {
 }
 
 absl::Status DcgmSource::Take(absl::string_view page, const Tick& tick, wire::AgentReport& report) const {
-  // By GPU, of those that NVML knows; of a sample that is given twice the last.
-  std::map<int32_t, std::map<const DcgmField*, double>> values;
+  // By device, of those that NVML knows; of a sample that is given twice the last.
+  std::map<std::string, std::map<const DcgmField*, double>> values;
   uint64_t malformed = 0, unusable = 0, ours = 0;
   PrometheusSample sample;
   while (TakePrometheusSample(page, sample, malformed)) {
     const DcgmField* const field = FindField(sample.name);
     if (field == nullptr) continue;
     ++ours;
-    const int32_t gpu = sample.Label(kInstanceLabel).empty() ? names_->IndexOf(sample.Label("UUID")) : -1;
+    const std::string device = DeviceOf(sample);
     const bool is_possible = sample.value >= 0 && sample.value <= field->most && !IsBlankSentinel(sample.value);
-    if (gpu < 0 || !is_possible) {
+    if (device.empty() || !is_possible) {
       ++unusable;
       continue;
     }
-    values[gpu][field] = sample.value;
+    values[device][field] = sample.value;
   }
-  for (const auto& [gpu, of_fields] : values) {
+  for (const auto& [device, of_fields] : values) {
     std::map<Metric, double> sums;
     for (const auto& [field, value] : of_fields) sums[field->metric] += value;
-    const std::string device = absl::StrCat("gpu", gpu);
     MetricBlockBuilder block(report, device, tick.monotonic_ns);
     for (const auto& [metric, sum] : sums) block.Add(metric, sum);
   }

@@ -17,6 +17,7 @@
 #include "absl/types/span.h"
 #include "agent/gpu_names.h"
 #include "agent/source.h"
+#include "agent/sources/dcgm/prometheus_text.h"
 #include "base/clock.h"
 #include "base/metric_catalog.h"
 #include "daemon/http_client.h"
@@ -33,9 +34,10 @@ struct DcgmField {
 absl::Span<const DcgmField> DcgmFields();
 
 // Scrapes every kPeriodNs; ticks between repeat how that went. A sample belongs to the GPU whose UUID it names, as NVML
-// tells it; samples of other GPUs, of MIG instances and of impossible values are passed over. NoData while
-// NVML tells of no GPU; an error where the exporter does not answer, or where that leaves nothing. May hang for as long
-// as a page takes. Owns all that it touches. Not thread-safe.
+// tells it, or to the MIG instance that is all of the GPU instance whose id it names. Samples of other GPUs, of GPU
+// instances that several MIG instances share, and of impossible values are passed over. NoData while NVML tells of no
+// GPU; an error where the exporter does not answer, or where that leaves nothing. May hang for as long as a page takes.
+// Owns all that it touches. Not thread-safe.
 class DcgmSource final : public Source {
  public:
   // Exporters read their counters every 30 s, if nobody sets it otherwise.
@@ -55,6 +57,8 @@ class DcgmSource final : public Source {
  private:
   absl::StatusOr<std::string> Scrape();
   absl::Status Take(absl::string_view page, const Tick& tick, wire::AgentReport& report) const;
+  // What the sample is of; "" = of nothing that NVML knows.
+  std::string DeviceOf(const PrometheusSample& sample) const;
 
   const std::string url_;
   HttpClient client_;

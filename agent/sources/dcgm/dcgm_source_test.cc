@@ -133,6 +133,40 @@ TEST_F(DcgmSourceTest, GivesProfilingCountersToTheGpuOfTheirUuid) {
   EXPECT_EQ(report.dropped_size(), 0) << "nothing of the agent's own was lost";
 }
 
+// As an exporter writes it of two GPUs, of which the first is divided: NVML's ids of GPU instances, no samples of the
+// whole. One GPU instance holds two MIG instances, and one is of before somebody divided the GPU anew.
+constexpr char kDividedPage[] = R"(# TYPE DCGM_FI_PROF_SM_ACTIVE gauge
+DCGM_FI_PROF_SM_ACTIVE{gpu="0",UUID="GPU-a",pci_bus_id="00000000:3B:00.0",device="nvidia0",modelName="NVIDIA H100 80GB HBM3",GPU_I_PROFILE="1g.10gb",GPU_I_ID="9",Hostname="node-1"} 0.25
+DCGM_FI_PROF_SM_ACTIVE{gpu="0",UUID="GPU-a",pci_bus_id="00000000:3B:00.0",device="nvidia0",modelName="NVIDIA H100 80GB HBM3",GPU_I_PROFILE="2g.20gb",GPU_I_ID="3",Hostname="node-1"} 0.75
+DCGM_FI_PROF_SM_ACTIVE{gpu="0",UUID="GPU-a",GPU_I_PROFILE="3g.40gb",GPU_I_ID="1",Hostname="node-1"} 0.5
+DCGM_FI_PROF_SM_ACTIVE{gpu="0",UUID="GPU-a",GPU_I_PROFILE="1g.10gb",GPU_I_ID="13",Hostname="node-1"} 0.5
+DCGM_FI_PROF_SM_ACTIVE{gpu="0",UUID="GPU-a",GPU_I_PROFILE="1g.10gb",GPU_I_ID="-1",Hostname="node-1"} 0.5
+DCGM_FI_PROF_SM_ACTIVE{gpu="0",UUID="GPU-a",GPU_I_PROFILE="1g.10gb",GPU_I_ID="nine",Hostname="node-1"} 0.5
+DCGM_FI_PROF_PIPE_TENSOR_ACTIVE{gpu="0",UUID="GPU-a",GPU_I_PROFILE="1g.10gb",GPU_I_ID="9",Hostname="node-1"} 0.125
+DCGM_FI_PROF_SM_ACTIVE{gpu="1",UUID="GPU-b",Hostname="node-1"} 0.9
+)";
+
+TEST_F(DcgmSourceTest, GivesWhatIsOfAnInstanceToTheOneThatHasItsId) {
+  names_->Set({{.index = 0,
+                .uuid = "GPU-a",
+                .instances = {{.uuid = "MIG-0", .index = 0, .gpu_instance = 3},
+                              {.uuid = "MIG-1", .index = 1, .gpu_instance = 9},
+                              {.uuid = "MIG-2", .index = 2, .gpu_instance = 1},
+                              {.uuid = "MIG-3", .index = 3, .gpu_instance = 1},
+                              {.uuid = "MIG-5", .index = 5}}},
+               {.index = 1, .uuid = "GPU-b"}});
+  const OnePageServer server(OnePageServer::Ok(kDividedPage));
+  DcgmSource source(server.url(), names_);
+  const wire::AgentReport report = Collect(source);
+  EXPECT_OK(last_);
+  EXPECT_THAT(DevicesOf(report), ElementsAre("gpu0/mig0", "gpu0/mig1", "gpu1"));
+  EXPECT_EQ(ValueOf(report, "gpu0/mig0", Metric::kGpuSmActiveRatio), 0.75);
+  EXPECT_EQ(ValueOf(report, "gpu0/mig1", Metric::kGpuSmActiveRatio), 0.25) << "by its id, not in the order of indices";
+  EXPECT_EQ(ValueOf(report, "gpu0/mig1", Metric::kGpuTensorActiveRatio), 0.125);
+  EXPECT_FALSE(ValueOf(report, "gpu0/mig0", Metric::kGpuTensorActiveRatio).has_value());
+  EXPECT_EQ(ValueOf(report, "gpu1", Metric::kGpuSmActiveRatio), 0.9);
+}
+
 TEST_F(DcgmSourceTest, ScrapesOncePerPeriod) {
   const OnePageServer server(OnePageServer::Ok(kPage));
   DcgmSource source(server.url(), names_);

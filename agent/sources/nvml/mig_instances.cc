@@ -29,6 +29,10 @@ absl::optional<std::vector<MigInstance>> ReadMigInstances(const NvmlApi& api, Nv
     MigInstance instance{.index = i};
     if (api.mig_instance(device, i, &instance.handle) != kNvmlSuccess) continue;  // nobody has made that one
     instance.uuid = ReadNvmlUuid(api, instance.handle);
+    uint32_t id = 0;
+    if (api.gpu_instance_id != nullptr && api.gpu_instance_id(instance.handle, &id) == kNvmlSuccess) {
+      instance.gpu_instance = static_cast<int32_t>(id);
+    }
     instances.push_back(std::move(instance));
   }
   return instances;

@@ -16,8 +16,9 @@ namespace lockstep {
 inline constexpr uint32_t kMaxMigInstances = 64;
 
 struct MigInstance {
-  uint32_t index = 0;  // of the GPU's instances; there may be gaps
-  std::string uuid;    // "MIG-...", as CUDA_VISIBLE_DEVICES names it; "" = unknown
+  uint32_t index = 0;         // of the GPU's instances; there may be gaps
+  std::string uuid;           // "MIG-...", as CUDA_VISIBLE_DEVICES names it; "" = unknown
+  int32_t gpu_instance = -1;  // id of the GPU instance that it is in, or is all of; -1 = unknown
   NvmlDevice handle = nullptr;
 };
 

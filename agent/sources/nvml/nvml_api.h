@@ -179,6 +179,7 @@ struct NvmlApi {
   int (*mig_mode)(NvmlDevice, uint32_t* current, uint32_t* pending);
   int (*max_mig_instances)(NvmlDevice, uint32_t*);
   int (*mig_instance)(NvmlDevice, uint32_t, NvmlDevice*);
+  int (*gpu_instance_id)(NvmlDevice, uint32_t*);  // of a MIG instance
 
   int (*event_set_create)(NvmlEventSet*);
   int (*event_set_free)(NvmlEventSet);

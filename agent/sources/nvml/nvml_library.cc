@@ -71,6 +71,7 @@ absl::StatusOr<NvmlApi> LoadNvml(const std::string& name) {
   finder.Find("nvmlDeviceGetMigMode", api.mig_mode);
   finder.Find("nvmlDeviceGetMaxMigDeviceCount", api.max_mig_instances);
   finder.Find("nvmlDeviceGetMigDeviceHandleByIndex", api.mig_instance);
+  finder.Find("nvmlDeviceGetGpuInstanceId", api.gpu_instance_id);
   finder.Find("nvmlEventSetCreate", api.event_set_create);
   finder.Find("nvmlEventSetFree", api.event_set_free);
   finder.Find("nvmlEventSetWait_v2", api.event_set_wait);

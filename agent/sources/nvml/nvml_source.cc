@@ -159,7 +159,8 @@ std::vector<GpuInstanceName> NvmlSource::CollectInstances(const GpuInfo& gpu, ab
     ReadNvmlMemory(*api_, instance.handle, block);
     const absl::optional<std::vector<int32_t>> pids = ReadGpuProcesses(*api_, instance.handle);
     if (pids.has_value()) block.Add(Metric::kGpuProcesses, static_cast<double>(pids->size()));
-    names.push_back({instance.uuid, pids.value_or(std::vector<int32_t>())});
+    names.push_back({instance.uuid, pids.value_or(std::vector<int32_t>()), static_cast<int32_t>(instance.index),
+                     instance.gpu_instance});
   }
   return names;
 }

@@ -342,6 +342,9 @@ TEST_F(NvmlSourceTest, AGpuInInstancesIsToldInAllOfThem) {
   EXPECT_EQ(ValueOf(report, "gpu1/mig0", Metric::kGpuProcesses), 1);
   EXPECT_EQ(Named(202).gpu_index(), 1);
   EXPECT_EQ(Named(202).gpu_uuid(), "MIG-00000000-0000-0000-0001-000000000002") << "as CUDA_VISIBLE_DEVICES has it";
+  const std::string divided = "GPU-00000000-0000-0000-0000-000000000001";
+  EXPECT_EQ(names_->DeviceOf(divided, 9), "gpu1/mig2") << "by the id of its GPU instance";
+  EXPECT_EQ(names_->DeviceOf(divided, 2), "") << "an index is no id";
   Script("");
   EXPECT_EQ(ValueOf(Collect(10), "gpu1", Metric::kGpuMigInstances), 0);
   EXPECT_EQ(Named(202).gpu_index(), -1);

@@ -258,6 +258,11 @@ extern "C" int nvmlDeviceGetMigDeviceHandleByIndex(NvmlDevice device, uint32_t i
   return Answer<NvmlDevice>("nvmlDeviceGetMigDeviceHandleByIndex", device, out, reinterpret_cast<NvmlDevice>(handle));
 }
 
+extern "C" int nvmlDeviceGetGpuInstanceId(NvmlDevice device, uint32_t* out) {
+  if (InstanceOf(device) < 0) return kInvalidArgument;
+  return Answer<uint32_t>("nvmlDeviceGetGpuInstanceId", device, out, static_cast<uint32_t>(7 + InstanceOf(device)));
+}
+
 // What the script tells of events, in its order.
 static std::vector<NvmlEventData> Events() {
   const char* const path = std::getenv("LOCKSTEP_FAKE_NVML");
