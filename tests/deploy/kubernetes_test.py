@@ -517,6 +517,26 @@ class KubernetesTest(unittest.TestCase):
         namespace = self.find(objects, "StatefulSet", "lockstep-collector")["metadata"]["namespace"]
         self.assertIn(f"system:serviceaccount:{namespace}:{pod['serviceAccountName']}", written)
 
+    def test_a_dcgm_exporter_is_asked_on_the_node_of_the_agent(self):
+        objects, maps = self.base_with("dcgm-exporter")
+        pod = self.find(objects, "DaemonSet", "lockstep-agent")["spec"]["template"]["spec"]
+        container, = pod["containers"]
+        plain = self.find(build(KUBERNETES / "base")[0], "DaemonSet", "lockstep-agent")["spec"]["template"]["spec"]
+        added = [e for e in container["env"] if e not in plain["containers"][0]["env"]]
+        self.assertEqual(added, [{"name": "LOCKSTEP_AGENT_DCGM_EXPORTER_URL", "value": "http://127.0.0.1:9400/metrics"}])
+        self.assertEqual([e for e in container["env"] if e not in added], plain["containers"][0]["env"])
+        # A setting that there is, and that the configuration does not make another of: 127.0.0.1 is the node's.
+        self.assertIn("dcgm_exporter_url", yaml.safe_load((ROOT / "deploy/config/agent.yaml").read_text()))
+        self.assertNotIn("dcgm_exporter_url", settings_in(maps, "lockstep-agent"))
+        self.assertIs(pod["hostNetwork"], True)
+
+    def test_the_list_for_a_dcgm_exporter_has_what_the_agent_takes_from_it(self):
+        text = (KUBERNETES / "components/dcgm-exporter/counters.csv").read_text()
+        rows = [line.split(", ", 2) for line in text.splitlines() if not line.startswith("#")]
+        source = (ROOT / "agent/sources/dcgm/dcgm_source.cc").read_text()
+        self.assertEqual([row[0] for row in rows], re.findall(r'^    \{"(DCGM_FI_\w+)", Metric::', source, re.M))
+        self.assertEqual({(len(row), row[1]) for row in rows}, {(3, "gauge")})
+
     def test_the_prometheus_operator_finds_both(self):
         objects, _ = self.base_with("prometheus-operator")
         service = self.find(objects, "Service", "lockstep-collector")
