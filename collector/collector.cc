@@ -95,8 +95,7 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const CollectorOptio
   auto collector = std::unique_ptr<Collector>(new Collector(options, dependencies, std::move(door)));
   RETURN_IF_ERROR(collector->audit_.CheckFile());
   RETURN_IF_ERROR(collector->ReadInventory(options.inventory));
-  ASSIGN_OR_RETURN(const std::vector<SeenHost> seen, dependencies.store.LoadHosts());
-  collector->hosts_.Restore(seen);
+  RETURN_IF_ERROR(collector->Remembered().Restore());
   RETURN_IF_ERROR(collector->StartShards(logged));
   RETURN_IF_ERROR(collector->StartHttp());
   RETURN_IF_ERROR(collector->StartGrpc());
@@ -338,7 +337,7 @@ void Collector::Housekeep() {
   agents_.ForgetGone();
   sources_.ForgetSilent(dependencies_.clock.WallNanos());
   router_.names().ForgetSilent(dependencies_.clock.MonotonicNanos(), forget_jobs_after_ns_.load());
-  RememberHosts();
+  Remembered().Renew(agents_.agents(), worker_);
   incident_ids_.RenewOn(worker_);
   dependencies_.metrics.CountDropped("failing_source", static_cast<double>(sources_.TakeRefused()));
   dependencies_.metrics.CountDropped("expected_host", static_cast<double>(hosts_.TakeRefused()));
@@ -416,15 +415,6 @@ absl::Status Collector::ReadInventory(const std::string& path) {
 void Collector::SetHook(const AlertRoutes& routes) {
   hook_.SetRoutes(routes);
   door_audit_.TookOn({"change_alert_routes", routes.file, routes.text});
-}
-
-void Collector::RememberHosts() {
-  const std::vector<SeenHost> seen = hosts_.Note(agents_.agents());
-  if (seen.empty()) return;
-  const bool taken = worker_.TryRun([this, seen] {
-    if (!dependencies_.store.PutHosts(seen).ok()) hosts_.NotStored(seen);  // StoreWriter tells of a store that refuses
-  });
-  if (!taken) hosts_.NotStored(seen);
 }
 
 void Collector::Drain() {

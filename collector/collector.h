@@ -49,6 +49,7 @@
 #include "collector/profiles/self_profiles.h"
 #include "collector/query_service.h"
 #include "collector/query_worker.h"
+#include "collector/remembered_hosts.h"
 #include "collector/router.h"
 #include "collector/shard.h"
 #include "collector/store/history_backups.h"
@@ -138,8 +139,7 @@ class Collector {
   void RenewHostHistories();
   // What says who gets in.
   std::vector<DoorFile> DoorFiles() const;
-  // Has history remember who reports.
-  void RememberHosts();
+  RememberedHosts Remembered() { return {dependencies_.store, hosts_, gpus_}; }
   FleetView MakeView();
   AdminService::Parts MakeAdminParts();
   HangStacks::Parts MakeHangStacksParts();

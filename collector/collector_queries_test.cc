@@ -100,6 +100,35 @@ TEST_F(CollectorQueriesTest, AGpuIsListedByAllItsNamesAndWithTheTimeAtWhichItToo
   EXPECT_EQ(now.ranks(0).rank(), 17);
 }
 
+TEST_F(CollectorQueriesTest, AGpuThatWasReplacedWhileTheCollectorWasAwayIsAnother) {
+  const auto report_of = [](const std::string& uuid) {
+    wire::AgentReport report = MakeHostReport(1, 0.5);
+    report.add_gpus()->set_uuid(uuid);
+    return report;
+  };
+  {
+    TestAgent agent(channel_);
+    ASSERT_EQ(agent.Hello("node-1", 7), 0);
+    ASSERT_TRUE(agent.Send(ToMessage(report_of("GPU-old"))));
+    ASSERT_TRUE(agent.AwaitAck(1));
+  }
+  collector_->Housekeep();
+  collector_->Drain();
+  ASSERT_EQ(store_.LoadGpus()->size(), 1u);
+  StartCollector();
+  TestAgent agent(channel_);
+  ASSERT_EQ(agent.Hello("node-1", 8), 0);
+  ASSERT_TRUE(agent.Send(ToMessage(report_of("GPU-new"))));
+  ASSERT_TRUE(agent.AwaitAck(1));
+  wire::ListGpusResponse response;
+  grpc::ClientContext context;
+  ASSERT_TRUE(query_->ListGpus(&context, {}, &response).ok());
+  ASSERT_EQ(response.gpus_size(), 2);
+  EXPECT_EQ(response.gpus(0).uuid(), "GPU-old");
+  EXPECT_NE(response.gpus(0).to_wall_ns(), 0);
+  EXPECT_EQ(response.gpus(1).uuid(), "GPU-new");
+}
+
 TEST_F(CollectorQueriesTest, ACaptureIsTheWholeLogInOrderHoweverLong) {
   TestAgent agent(channel_);
   ASSERT_EQ(agent.Hello("node-1", 7), 0);

@@ -16,6 +16,17 @@ void Fill(int32_t gpu, const Names& names, wire::Culprit& culprit) {
   culprit.set_gpu_pci_address(names.pci_address);
 }
 
+template <typename Tenure>
+wire::Gpu ToWire(int32_t index, const Tenure& tenure) {
+  wire::Gpu gpu;
+  gpu.set_index(index);
+  gpu.set_uuid(tenure.names.uuid);
+  gpu.set_pci_address(tenure.names.pci_address);
+  gpu.set_from_wall_ns(tenure.from_wall_ns);
+  gpu.set_to_wall_ns(tenure.to_wall_ns);
+  return gpu;
+}
+
 }  // namespace
 
 void GpuDirectory::Observe(const std::string& host, const wire::AgentReport& report, int64_t now_ns,
@@ -46,6 +57,7 @@ void GpuDirectory::ListGpus(const wire::AgentReport& report, int64_t made_wall_n
     const auto now = listed.find(index);
     if (now == listed.end() || !IsSame(now->second.names, before.names)) Retire(index, before, made_wall_ns, host);
   }
+  host.is_changed |= host.gpus != listed;
   host.gpus = std::move(listed);
 }
 
@@ -147,20 +159,19 @@ void GpuDirectory::ForEach(const wire::ListGpusRequest& request,
   }
 }
 
-void GpuDirectory::Visit(const std::string& name, const Host& host, const std::string& gpu,
-                         const std::function<void(const wire::Gpu&)>& visit) {
+std::vector<std::pair<int32_t, GpuDirectory::Tenure>> GpuDirectory::Tenures(const Host& host) {
   std::vector<std::pair<int32_t, Tenure>> tenures = host.former;
   tenures.insert(tenures.end(), host.gpus.begin(), host.gpus.end());
   std::stable_sort(tenures.begin(), tenures.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (const auto& [index, tenure] : tenures) {
+  return tenures;
+}
+
+void GpuDirectory::Visit(const std::string& name, const Host& host, const std::string& gpu,
+                         const std::function<void(const wire::Gpu&)>& visit) {
+  for (const auto& [index, tenure] : Tenures(host)) {
     bool is_wanted = gpu.empty() || gpu == tenure.names.uuid || gpu == tenure.names.pci_address;
-    wire::Gpu answer;
+    wire::Gpu answer = ToWire(index, tenure);
     answer.set_host(name);
-    answer.set_index(index);
-    answer.set_uuid(tenure.names.uuid);
-    answer.set_pci_address(tenure.names.pci_address);
-    answer.set_from_wall_ns(tenure.from_wall_ns);
-    answer.set_to_wall_ns(tenure.to_wall_ns);
     for (const auto& [who, seat] : host.seats) {
       if (tenure.to_wall_ns != 0 || seat.gpu != index) continue;
       wire::GpuRank& rank = *answer.add_ranks();
@@ -169,6 +180,47 @@ void GpuDirectory::Visit(const std::string& name, const Host& host, const std::s
       is_wanted |= gpu == seat.names.uuid;  // of an instance
     }
     if (is_wanted) visit(answer);
+  }
+}
+
+void GpuDirectory::Restore(const std::vector<wire::HostGpus>& hosts) {
+  MutexLock lock(mutex_);
+  for (const wire::HostGpus& stored : hosts) {
+    if (hosts_.size() >= kMaxHosts) {
+      ++refused_;
+      continue;
+    }
+    Host& host = hosts_[stored.host()];
+    for (const wire::Gpu& gpu : stored.gpus()) {
+      const Tenure tenure = {{gpu.uuid(), gpu.pci_address()}, gpu.from_wall_ns(), gpu.to_wall_ns()};
+      if (gpu.to_wall_ns() == 0) {
+        host.gpus[gpu.index()] = tenure;
+      } else {
+        host.former.emplace_back(gpu.index(), tenure);
+      }
+    }
+    std::stable_sort(host.former.begin(), host.former.end(),
+                     [](const auto& a, const auto& b) { return a.second.to_wall_ns < b.second.to_wall_ns; });
+  }
+}
+
+std::vector<wire::HostGpus> GpuDirectory::TakeChanged() {
+  std::vector<wire::HostGpus> changed;
+  MutexLock lock(mutex_);
+  for (auto& [name, host] : hosts_) {
+    if (!std::exchange(host.is_changed, false)) continue;
+    wire::HostGpus& stored = changed.emplace_back();
+    stored.set_host(name);
+    for (const auto& [index, tenure] : Tenures(host)) *stored.add_gpus() = ToWire(index, tenure);
+  }
+  return changed;
+}
+
+void GpuDirectory::NotStored(const std::vector<wire::HostGpus>& hosts) {
+  MutexLock lock(mutex_);
+  for (const wire::HostGpus& stored : hosts) {
+    const auto host = hosts_.find(stored.host());
+    if (host != hosts_.end()) host->second.is_changed = true;
   }
 }
 

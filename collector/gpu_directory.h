@@ -2,9 +2,10 @@
 // asks for history learns which GPU an index is, and was.
 //
 // Learned from reports: the lists of GPUs that agents send every now and then, and the processes of each report. A rank
-// that is not told of any more keeps its GPU for kKeepNanos, since it may be what a verdict is about. Which GPUs had an
-// index before others is kept as long as the collector runs. Of a host that falls silent all is kept, until there is no
-// room. Bounded; what does not fit is counted. Thread-safe.
+// that is not told of any more keeps its GPU for kKeepNanos, since it may be what a verdict is about. Which GPUs have,
+// and had, which index is kept in history as well, so that a change while the collector is away is one. Of a host that
+// falls silent all is kept, until there is no room. Bounded; what does not fit is counted. No I/O: the caller stores
+// what TakeChanged returns. Thread-safe.
 
 #ifndef LOCKSTEP_COLLECTOR_GPU_DIRECTORY_H_
 #define LOCKSTEP_COLLECTOR_GPU_DIRECTORY_H_
@@ -46,6 +47,13 @@ class GpuDirectory {
   // Visits what is asked for, in the order of the answer. Costs one host's memory, and no lock is held meanwhile.
   void ForEach(const wire::ListGpusRequest& request, const std::function<void(const wire::Gpu&)>& visit) const;
 
+  // Takes in what history knows. Before the first Observe.
+  void Restore(const std::vector<wire::HostGpus>& hosts);
+
+  // The hosts of which something has changed since the last call. What could not be stored must be given to NotStored.
+  std::vector<wire::HostGpus> TakeChanged();
+  void NotStored(const std::vector<wire::HostGpus>& hosts);
+
   // How many hosts, GPUs and ranks did not fit since the last call.
   uint64_t TakeRefused();
 
@@ -53,12 +61,16 @@ class GpuDirectory {
   struct Names {
     std::string uuid;
     std::string pci_address;
+
+    bool operator==(const Names&) const = default;
   };
   // One GPU under one index; as in wire::Gpu.
   struct Tenure {
     Names names;
     int64_t from_wall_ns = 0;
     int64_t to_wall_ns = 0;
+
+    bool operator==(const Tenure&) const = default;
   };
   // Of one rank of one job.
   struct Seat {
@@ -71,6 +83,7 @@ class GpuDirectory {
     std::vector<std::pair<int32_t, Tenure>> former;         // by index, in the order in which they ended
     std::map<std::pair<std::string, int32_t>, Seat> seats;  // by job and rank
     int64_t swept_ns = 0;
+    bool is_changed = false;  // its GPUs, since they were stored
   };
 
   void ListGpus(const wire::AgentReport& report, int64_t made_wall_ns, Host& host)
@@ -84,6 +97,8 @@ class GpuDirectory {
   static void Name(const Host& host, const std::string& job, wire::Culprit& culprit);
   static void Visit(const std::string& name, const Host& host, const std::string& gpu,
                     const std::function<void(const wire::Gpu&)>& visit);
+  // By index, those of one index by time.
+  static std::vector<std::pair<int32_t, Tenure>> Tenures(const Host& host);
 
   mutable Mutex mutex_;
   std::map<std::string, Host> hosts_ ABSL_GUARDED_BY(mutex_);

@@ -169,6 +169,30 @@ TEST(GpuDirectoryTest, AGpuThatIsLostIsNoOther) {
   EXPECT_THAT(Listed(directory, {}), ElementsAre("node-1/0 GPU-A -", "node-1/1 GPU-B -"));
 }
 
+TEST(GpuDirectoryTest, TheNextLifeKnowsWhatThisOneHasStored) {
+  GpuDirectory directory;
+  directory.Observe("node-1", Gpus({"GPU-A", "GPU-B", "GPU-C"}), kNow, kWall);
+  directory.Observe("node-2", Gpus({"GPU-D"}), kNow, kWall);
+  directory.TakeChanged();
+  directory.Observe("node-1", Gpus({"GPU-A", "GPU-B", "GPU-C"}), kNow, kWall + 5);
+  EXPECT_TRUE(directory.TakeChanged().empty()) << "the same list again";
+  directory.Observe("node-1", Gpus({"GPU-A", "GPU-C"}), kNow, kWall + 10);
+  const std::vector<wire::HostGpus> changed = directory.TakeChanged();
+  ASSERT_EQ(changed.size(), 1u);
+  EXPECT_TRUE(directory.TakeChanged().empty());
+  directory.NotStored(changed);
+  EXPECT_EQ(directory.TakeChanged().size(), 1u) << "the store has refused it";
+
+  GpuDirectory next;
+  next.Restore(changed);
+  EXPECT_EQ(Listed(next, {}), Listed(directory, {"node-1"}));
+  next.Observe("node-1", Gpus({"GPU-A", "GPU-C"}), kNow, kWall + 20);
+  EXPECT_TRUE(next.TakeChanged().empty()) << "as it was";
+  next.Observe("node-1", Gpus({"GPU-C"}), kNow, kWall + 30);
+  EXPECT_THAT(Listed(next, {}, "GPU-C"),
+              ElementsAre("node-1/0 GPU-C 30-", "node-1/1 GPU-C 10-30", "node-1/2 GPU-C -10"));
+}
+
 TEST(GpuDirectoryTest, OfTheGpusBeforeTheOldestGoFirst) {
   GpuDirectory directory;
   for (size_t i = 0; i <= GpuDirectory::kMaxFormerPerHost + 1; ++i) {

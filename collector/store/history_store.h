@@ -23,6 +23,7 @@
 #include "proto/admin.pb.h"
 #include "proto/capture.pb.h"
 #include "proto/incident.pb.h"
+#include "proto/query.pb.h"
 #include "proto/stacks.pb.h"
 
 namespace lockstep {
@@ -145,10 +146,15 @@ class HistoryStore {
 
   // Inserts or replaces by name; kept until removed. Survives kill -9; after loss of power times may be older.
   virtual absl::Status PutHosts(const std::vector<SeenHost>& hosts) = 0;
-  // On return it survives loss of power. A host that is not there is no error.
+  // On return it survives loss of power. A host that is not there is no error. Its GPUs go with it.
   virtual absl::Status RemoveHost(const std::string& name) = 0;
   // By name.
   virtual absl::StatusOr<std::vector<SeenHost>> LoadHosts() = 0;
+
+  // Inserts or replaces by host which GPUs its indices are, and were. Survives kill -9.
+  virtual absl::Status PutGpus(const std::vector<wire::HostGpus>& hosts) = 0;
+  // By host.
+  virtual absl::StatusOr<std::vector<wire::HostGpus>> LoadGpus() = 0;
 
   // Inserts or replaces by id, and removes those of the ids `gone`. On return it survives loss of power.
   virtual absl::Status PutMaintenance(const wire::MaintenanceWindow& window, const std::vector<uint64_t>& gone) = 0;

@@ -78,6 +78,9 @@ absl::StatusOr<AlertKey> DecodeAlertKey(absl::string_view bytes);
 // A host that has reported: "host/" · name.
 inline constexpr absl::string_view kHostKeyPrefix = "host/";
 
+// Which GPUs the indices of a host are, and were: "gpus/" · name of the host.
+inline constexpr absl::string_view kGpusKeyPrefix = "gpus/";
+
 // A window of maintenance: "maintenance/" · id (8).
 inline constexpr absl::string_view kMaintenanceKeyPrefix = "maintenance/";
 

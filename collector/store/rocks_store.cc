@@ -21,6 +21,8 @@
 #include "collector/store/corrupt_records.h"
 #include "collector/store/disk_share.h"
 #include "collector/store/families.h"
+#include "collector/store/family_stats.h"
+#include "collector/store/gpu_records.h"
 #include "collector/store/history_trimmer.h"
 #include "collector/store/host_records.h"
 #include "collector/store/incident_id_record.h"
@@ -85,9 +87,14 @@ class RocksStoreImpl final : public RocksStore {
     MutexLock lock(mutex_);
     rocksdb::WriteBatch batch;
     new_hosts_.Remove(name, batch);
+    RemoveGpuRecord(*database_, name, batch);
     return Commit(batch, /*sync=*/true);
   }
   absl::StatusOr<std::vector<SeenHost>> LoadHosts() override { return ReadHostRecords(*database_, corrupt_); }
+  absl::Status PutGpus(const std::vector<wire::HostGpus>& hosts) override {
+    return CommitNew(/*sync=*/false, [&](auto& batch) { AddGpuRecords(*database_, hosts, batch); });
+  }
+  absl::StatusOr<std::vector<wire::HostGpus>> LoadGpus() override { return ReadGpuRecords(*database_, corrupt_); }
   absl::Status PutMaintenance(const wire::MaintenanceWindow& window, const std::vector<uint64_t>& gone) override {
     return CommitNew(/*sync=*/true, [&](auto& batch) { AddMaintenance(*database_, window, gone, batch); });
   }
@@ -424,16 +431,7 @@ absl::Status RocksStoreImpl::RecoverPoints(const std::vector<SeriesPoint>& point
 RocksStoreStats RocksStoreImpl::stats() const {
   const uint64_t corrupt = corrupt_.count() + database_->state().broken_log_records.load();
   RocksStoreStats stats = {dropped_points_.load(), open_series_.load(), failed_writes_.load(), corrupt, {}, {}};
-  for (size_t i = 0; i < kFamilies; ++i) {
-    const Family family = static_cast<Family>(i);
-    if (MaxBytesOf(family, options_) == 0) continue;
-    stats.table_bytes.emplace_back(FamilyName(family), database_->TableBytes(family));
-    const RemovedCounts& removed = database_->state().removed_of(family);
-    for (size_t cause = 0; cause < kRemovalCauseNames.size(); ++cause) {
-      const auto by = static_cast<RemovalCause>(cause);
-      stats.removed.push_back({FamilyName(family), kRemovalCauseNames[cause], removed.records(by), removed.bytes(by)});
-    }
-  }
+  AddFamilyStats(options_, *database_, stats);
   return stats;
 }
 

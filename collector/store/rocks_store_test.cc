@@ -47,6 +47,29 @@ TEST_F(RocksStoreTest, HostsAreKnownUntilTheyAreRemovedAlsoAfterARestart) {
   EXPECT_EQ(store_->LoadAlerts()->size(), 0u) << "the neighbours in that family";
 }
 
+TEST_F(RocksStoreTest, GpusAreKeptByHostUntilThatIsRemovedAlsoAfterARestart) {
+  Open();
+  const auto gpus = [](const std::string& host, const std::vector<std::string>& uuids) {
+    wire::HostGpus made;
+    made.set_host(host);
+    for (const std::string& uuid : uuids) made.add_gpus()->set_uuid(uuid);
+    return made;
+  };
+  ASSERT_OK(store_->PutGpus({gpus("b", {"GPU-1"}), gpus("a", {"GPU-2"})}));
+  ASSERT_OK(store_->PutGpus({gpus("b", {"GPU-1", "GPU-3"})}));
+  Open();
+  const absl::StatusOr<std::vector<wire::HostGpus>> kept = store_->LoadGpus();
+  ASSERT_OK(kept);
+  ASSERT_EQ(kept->size(), 2u);
+  EXPECT_EQ((*kept)[0].host(), "a");
+  EXPECT_EQ((*kept)[1].gpus_size(), 2);
+  ASSERT_OK(store_->RemoveHost("a"));
+  Open();
+  ASSERT_EQ(store_->LoadGpus()->size(), 1u);
+  EXPECT_EQ((*store_->LoadGpus())[0].host(), "b");
+  EXPECT_EQ(store_->LoadHosts()->size(), 0u) << "the neighbours in that family";
+}
+
 TEST_F(RocksStoreTest, WindowsOfMaintenanceAreKeptByTheirIdAlsoAfterARestart) {
   Open();
   const auto window = [](uint64_t id, const std::string& host) {

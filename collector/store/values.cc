@@ -149,6 +149,12 @@ absl::StatusOr<ToldValue> DecodeTold(absl::string_view bytes) {
   return value;
 }
 
+std::string EncodeHostGpus(const wire::HostGpus& gpus) { return EncodeMessage(gpus); }
+
+absl::StatusOr<wire::HostGpus> DecodeHostGpus(absl::string_view bytes) {
+  return DecodeMessage<wire::HostGpus>(bytes, "GPUs of a host");
+}
+
 std::string EncodeStackDump(const wire::StackDump& dump) { return EncodeMessage(dump); }
 
 absl::StatusOr<wire::StackDump> DecodeStackDump(absl::string_view bytes) {

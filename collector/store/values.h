@@ -61,6 +61,10 @@ struct ToldValue {
 std::string EncodeTold(const ToldValue& value);
 absl::StatusOr<ToldValue> DecodeTold(absl::string_view bytes);
 
+// format (1) = 1 · HostGpus.
+std::string EncodeHostGpus(const wire::HostGpus& gpus);
+absl::StatusOr<wire::HostGpus> DecodeHostGpus(absl::string_view bytes);
+
 // format (1) = 1 · StackDump.
 std::string EncodeStackDump(const wire::StackDump& dump);
 absl::StatusOr<wire::StackDump> DecodeStackDump(absl::string_view bytes);

@@ -71,6 +71,8 @@ class SabotagedStore final : public HistoryStore {
   absl::Status PutHosts(const std::vector<SeenHost>& hosts) override { return store_->PutHosts(hosts); }
   absl::Status RemoveHost(const std::string& name) override { return store_->RemoveHost(name); }
   absl::StatusOr<std::vector<SeenHost>> LoadHosts() override { return store_->LoadHosts(); }
+  absl::Status PutGpus(const std::vector<wire::HostGpus>& hosts) override { return store_->PutGpus(hosts); }
+  absl::StatusOr<std::vector<wire::HostGpus>> LoadGpus() override { return store_->LoadGpus(); }
   absl::Status PutMaintenance(const wire::MaintenanceWindow& window, const std::vector<uint64_t>& gone) override {
     return store_->PutMaintenance(window, gone);
   }

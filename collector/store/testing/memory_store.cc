@@ -120,7 +120,22 @@ absl::Status MemoryStore::RemoveHost(const std::string& name) {
   MutexLock lock(mutex_);
   RETURN_IF_ERROR(refusal_);
   hosts_.erase(name);
+  gpus_.erase(name);
   return absl::OkStatus();
+}
+
+absl::Status MemoryStore::PutGpus(const std::vector<wire::HostGpus>& hosts) {
+  MutexLock lock(mutex_);
+  RETURN_IF_ERROR(refusal_);
+  for (const wire::HostGpus& host : hosts) gpus_[host.host()] = host;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<wire::HostGpus>> MemoryStore::LoadGpus() {
+  std::vector<wire::HostGpus> hosts;
+  MutexLock lock(mutex_);
+  for (const auto& [name, gpus] : gpus_) hosts.push_back(gpus);
+  return hosts;
 }
 
 absl::Status MemoryStore::PutIncidentIds(uint64_t id) {

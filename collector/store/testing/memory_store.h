@@ -54,6 +54,8 @@ class MemoryStore final : public HistoryStore {
   absl::Status PutHosts(const std::vector<SeenHost>& hosts) override;
   absl::Status RemoveHost(const std::string& name) override;
   absl::StatusOr<std::vector<SeenHost>> LoadHosts() override;
+  absl::Status PutGpus(const std::vector<wire::HostGpus>& hosts) override;
+  absl::StatusOr<std::vector<wire::HostGpus>> LoadGpus() override;
   absl::Status PutIncidentIds(uint64_t id) override;
   absl::StatusOr<uint64_t> LoadIncidentIds() override;
   absl::Status PutMaintenance(const wire::MaintenanceWindow& window, const std::vector<uint64_t>& gone) override;
@@ -83,6 +85,7 @@ class MemoryStore final : public HistoryStore {
   std::map<std::pair<uint64_t, std::string>, wire::IncidentEvent> alerts_ ABSL_GUARDED_BY(mutex_);
   std::map<std::pair<uint64_t, std::string>, ToldAlert> told_ ABSL_GUARDED_BY(mutex_);  // by incident, receiver
   std::map<std::string, int64_t> hosts_ ABSL_GUARDED_BY(mutex_);                        // last reports
+  std::map<std::string, wire::HostGpus> gpus_ ABSL_GUARDED_BY(mutex_);                  // by host
   std::map<uint64_t, wire::MaintenanceWindow> maintenance_ ABSL_GUARDED_BY(mutex_);
   std::map<std::pair<uint64_t, uint32_t>, wire::StackDump> stacks_ ABSL_GUARDED_BY(mutex_);  // by incident and place
   std::vector<wire::AuditRecord> audit_ ABSL_GUARDED_BY(mutex_);
