@@ -170,15 +170,11 @@ FaultRunResult RunFaults(const FaultRunOptions& options) {
   result.troubles = troubles.size();
   Trace(absl::StrCat("seed ", options.seed, ": job of ", job_ns / kNanosPerSecond, " s, fault of ", truth.host,
                      " from ", truth.from_ns / kNanosPerMilli, " ms to ", truth.to_ns / kNanosPerMilli, " ms"));
-  FaultWorld world(reports, options.directory, options.sabotage, Random(random.Next()));
+  AgentSetup setup;
+  setup.forgets_spool = options.sabotage.forgets_spool;
+  FaultWorld world(reports, options.directory, options.sabotage, setup, Random(random.Next()));
   world.Run(troubles, job_ns - kCalmNanos);
-  const int64_t healed_ns = WorldNanos();
-  bool is_at_rest = false;
-  while (!is_at_rest && WorldNanos() - healed_ns < kRestWithinNanos) {
-    SleepFor(kNanosPerSecond);
-    is_at_rest = world.IsAtRest();
-  }
-  if (!is_at_rest) result.violations.push_back("rest: not everything has come to rest");
+  if (!world.ComesToRest(kRestWithinNanos)) result.violations.push_back("rest: not everything has come to rest");
   Trace("the end");
   const std::shared_ptr<SimulatedDisk> disk = world.End();
   const Sightings seen{

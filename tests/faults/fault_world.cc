@@ -58,7 +58,7 @@ ReceiverMood MoodOf(TroubleKind kind) {
 }  // namespace
 
 FaultWorld::FaultWorld(AgentReports& reports, const std::string& directory, const Sabotage& sabotage,
-                       const Random& random)
+                       const AgentSetup& setup, const Random& random)
     : directory_(directory),
       sabotage_(sabotage),
       random_(random),
@@ -67,8 +67,8 @@ FaultWorld::FaultWorld(AgentReports& reports, const std::string& directory, cons
       disk_(std::make_shared<SimulatedDisk>()) {
   for (size_t host = 0; host < reports.hosts(); ++host) {
     agents_.push_back(std::make_unique<SimulatedAgent>(kFirstAgent + static_cast<Machine>(host), host, reports_,
-                                                       network_, wire_, absl::StrCat(directory, "-spool-", host),
-                                                       sabotage.forgets_spool, Random(random_.Next())));
+                                                       network_, wire_, absl::StrCat(directory, "-spool-", host), setup,
+                                                       Random(random_.Next())));
   }
 }
 
@@ -337,6 +337,15 @@ bool FaultWorld::IsAtRest() {
                                     [](const auto& agent) { return agent->statistics().outbox_reports > 0; });
   quiet_seconds_ = has_moved || has_work ? 0 : quiet_seconds_ + 1;
   return quiet_seconds_ >= kQuietSeconds;
+}
+
+bool FaultWorld::ComesToRest(int64_t within_ns) {
+  const int64_t until_ns = WorldNanos() + within_ns;
+  while (WorldNanos() < until_ns) {
+    SleepFor(kNanosPerSecond);
+    if (IsAtRest()) return true;
+  }
+  return false;
 }
 
 std::shared_ptr<SimulatedDisk> FaultWorld::End() {

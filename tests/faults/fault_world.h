@@ -35,7 +35,8 @@ class FaultWorld {
     size_t outbox_bytes = 0;
   };
 
-  FaultWorld(AgentReports& reports, const std::string& directory, const Sabotage& sabotage, const Random& random);
+  FaultWorld(AgentReports& reports, const std::string& directory, const Sabotage& sabotage, const AgentSetup& setup,
+             const Random& random);
   ~FaultWorld();
   FaultWorld(const FaultWorld&) = delete;
   FaultWorld& operator=(const FaultWorld&) = delete;
@@ -44,8 +45,8 @@ class FaultWorld {
 
   // Starts everything, and causes the troubles at their times, until `until_ns` (world). Then all troubles are over.
   void Run(absl::Span<const Trouble> troubles, int64_t until_ns);
-  // Whether all is acknowledged, stored and told, and nothing is on its way. To be asked once per second.
-  bool IsAtRest();
+  // Waits until all is acknowledged, stored and told, and nothing is on its way. False = it is not, after that time.
+  bool ComesToRest(int64_t within_ns);
 
   // Kills the collector. What it leaves.
   std::shared_ptr<SimulatedDisk> End();
@@ -91,6 +92,8 @@ class FaultWorld {
   // Has the thread of the world do it then.
   void At(int64_t world_ns, std::function<void()> event);
   void NotePeaks();
+  // To be asked once per second.
+  bool IsAtRest();
 
   const std::string directory_;
   const Sabotage sabotage_;

@@ -108,9 +108,10 @@ class SimulatedAgent::Life {
     options.host = hello.host();
     options.boot_id = "the only one";
     options.incarnation = hello.incarnation();
-    auto log =
-        std::make_unique<MortalLog>(std::make_unique<SegmentLog>(std::move(options), RealClock(), RealBootClock()),
-                                    agent.records_[{hello.host(), hello.incarnation()}].spooled, agent.forgets_spool_);
+    options.max_bytes = agent.setup_.spool_bytes;
+    auto log = std::make_unique<MortalLog>(
+        std::make_unique<SegmentLog>(std::move(options), RealClock(), RealBootClock()),
+        agent.records_[{hello.host(), hello.incarnation()}].spooled, agent.setup_.forgets_spool);
     log_ = log.get();
     spool_ = std::make_unique<Spool>(std::move(log), kSyncNanos, RealClock());
     CHECK(spool_->WaitOpen(kOpenWithinNanos));
@@ -134,14 +135,15 @@ class SimulatedAgent::Life {
 };
 
 SimulatedAgent::SimulatedAgent(Machine machine, size_t host, SharedReports& reports, SimulatedNetwork& network,
-                               WireRecords& records, const std::string& spool, bool forgets_spool, const Random& random)
+                               WireRecords& records, const std::string& spool, const AgentSetup& setup,
+                               const Random& random)
     : machine_(machine),
       host_(host),
       reports_(reports),
       network_(network),
       records_(records),
       spool_(spool),
-      forgets_spool_(forgets_spool),
+      setup_(setup),
       random_(random),
       thread_([this] {
         MoveTo(machine_);
@@ -223,6 +225,7 @@ void SimulatedAgent::Tick(int32_t tick) {
       reports_.reports.Answer(host_, command, tick, *report.add_command_results());
     }
   }
+  if (setup_.adds != nullptr) setup_.adds(tick, report);
   life->runner().Collect({.monotonic_ns = RealClock().MonotonicNanos()}, report);
   life->uplink().Send(std::move(report));
 }

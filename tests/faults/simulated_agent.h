@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -16,9 +17,11 @@
 #include <thread>
 #include <vector>
 
+#include "agent/spool/segment_log.h"
 #include "agent/uplink/uplink.h"
 #include "base/mutex.h"
 #include "base/random.h"
+#include "proto/telemetry.pb.h"
 #include "sim/capture/agent_reports.h"
 #include "tests/faults/simulated_network.h"
 #include "tests/faults/thread_world.h"
@@ -47,12 +50,20 @@ struct SharedReports {
   AgentReports& reports;
 };
 
+// What a run may choose of its agents.
+struct AgentSetup {
+  size_t spool_bytes = SegmentLogOptions().max_bytes;
+  bool forgets_spool = false;  // breaks the spool on purpose
+  // Puts more into the report of a tick than the job tells. Null = nothing.
+  std::function<void(int32_t tick, wire::AgentReport& report)> adds;
+};
+
 class SimulatedAgent {
  public:
   // The agent reports at each tick, on its machine. It is dead until Start. Its spool is in the folder `spool`, which
-  // is made; `forgets_spool` breaks it on purpose.
+  // is made.
   SimulatedAgent(Machine machine, size_t host, SharedReports& reports, SimulatedNetwork& network, WireRecords& records,
-                 const std::string& spool, bool forgets_spool, const Random& random);
+                 const std::string& spool, const AgentSetup& setup, const Random& random);
   ~SimulatedAgent();
   SimulatedAgent(const SimulatedAgent&) = delete;
   SimulatedAgent& operator=(const SimulatedAgent&) = delete;
@@ -80,7 +91,7 @@ class SimulatedAgent {
   SimulatedNetwork& network_;
   WireRecords& records_;
   const std::string spool_;
-  const bool forgets_spool_;
+  const AgentSetup setup_;
   // Shared with threads that hang in the driver when their agent is dead.
   const std::shared_ptr<std::atomic<int64_t>> hangs_until_ns_ = std::make_shared<std::atomic<int64_t>>(0);
   mutable Mutex mutex_;
