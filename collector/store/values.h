@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "proto/admin.pb.h"
 #include "proto/incident.pb.h"
+#include "proto/query.pb.h"
 #include "proto/stacks.pb.h"
 
 namespace lockstep {
