@@ -21,6 +21,7 @@
 #include "detector/engine/past_cost.h"
 #include "detector/engine/remedies.h"
 #include "detector/engine/same_onset.h"
+#include "detector/engine/stalled_group.h"
 #include "detector/engine/time_ledger.h"
 #include "detector/hang/frontier.h"
 #include "detector/hang/trace_frontier.h"
@@ -258,6 +259,7 @@ FoundSlowness AddSlowness(const TraceAnalysis& analysis, const DiagnosisOptions&
     report->verdicts.push_back(std::move(verdict));
   }
   for (Verdict& verdict : FindStalls(trace, found.transfers, analysis.steps, found.links, options.min_cost)) {
+    for (const Verdict& group : JoinStalledGroups(&verdict, &report->verdicts)) slowness.Retell(group, verdict);
     report->verdicts.push_back(std::move(verdict));
   }
   AddSlowRanks(analysis, found.profile.places, causes, gains.of_ranks, limit, &slowness, report);

@@ -42,6 +42,16 @@ struct FoundSlowness {
   std::vector<SlowCause> causes;
   std::vector<SlowTransfers> transfers;
   std::vector<Told> told;  // of those whose cost was replayed
+
+  // What was told as `before` has become a part of `now`.
+  void Retell(const Verdict& before, const Verdict& now) {
+    for (Told& one : told) {
+      if (!one.IsAbout(before)) continue;
+      one.verdict_class = now.verdict_class;
+      one.culprits = now.culprits;
+      one.first_step = now.first_step;
+    }
+  }
 };
 
 // `ledger` of `verdicts`.
