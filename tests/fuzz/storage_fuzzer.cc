@@ -37,6 +37,11 @@ void DecodeSmallValues(absl::string_view bytes) {
   }
   if (const auto rollup = DecodeRollup(bytes); rollup.ok()) CHECK(EncodeRollup(*rollup) == bytes);
   if (const auto incident = DecodeIncident(bytes); incident.ok()) CHECK(DecodeIncident(EncodeIncident(*incident)).ok());
+  if (const auto ids = DecodeIncidentIds(bytes); ids.ok()) CHECK(EncodeIncidentIds(*ids) == bytes);
+  if (const auto dump = DecodeStackDump(bytes); dump.ok()) CHECK(DecodeStackDump(EncodeStackDump(*dump)).ok());
+  if (const auto window = DecodeMaintenanceWindow(bytes); window.ok()) {
+    CHECK(DecodeMaintenanceWindow(EncodeMaintenanceWindow(*window)).ok());
+  }
   if (const auto record = DecodeAuditRecord(bytes); record.ok()) {
     CHECK(DecodeAuditRecord(EncodeAuditRecord(*record)).ok());
   }

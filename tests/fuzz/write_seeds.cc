@@ -32,6 +32,7 @@
 #include "proto/incident.pb.h"
 #include "proto/patterns.pb.h"
 #include "proto/resume.pb.h"
+#include "proto/stacks.pb.h"
 
 namespace lockstep {
 namespace {
@@ -65,6 +66,32 @@ std::vector<wire::CaptureEntry> SmallLog() {
   return log;
 }
 
+// A rank that waits in a step of Python, and a thread that does in the kernel alone.
+wire::StackDump SmallStacks() {
+  wire::StackDump dump;
+  dump.set_rank(3);
+  dump.set_pid(12);
+  dump.set_samples(10);
+  dump.set_python("3.11");
+  for (const char* name : {"<module> (train.py:1)", "step (train.py:9)", "futex"}) dump.add_names(name);
+  wire::ThreadStacks& main = *dump.add_threads();
+  main.set_tid(12);
+  main.set_name("python3");
+  main.set_state("S");
+  main.set_main(true);
+  wire::FoldedStack& python = *main.add_python();
+  python.set_count(10);
+  python.add_frames(0);
+  python.add_frames(1);
+  wire::ThreadStacks& other = *dump.add_threads();
+  other.set_tid(13);
+  other.set_state("S");
+  other.add_kernel()->set_count(10);
+  other.mutable_kernel(0)->add_frames(2);
+  dump.add_left_out("the stack of the kernel is for root");
+  return dump;
+}
+
 void WriteStorageSeeds(const std::filesystem::path& directory) {
   const std::vector<Point> points = {{kNow, 1.5}, {kNow + 1'000'000'000, 1.5}, {kNow + 2'000'000'000, -3}};
   LogChunkBuilder builder;
@@ -84,6 +111,14 @@ void WriteStorageSeeds(const std::filesystem::path& directory) {
   record.set_action("forget_host");
   record.set_of("node-1");
   Write(directory / "audit_record", EncodeAuditRecord(record));
+  wire::MaintenanceWindow window;
+  window.set_id(2);
+  window.add_hosts("node-1");
+  window.set_begin_wall_ns(kNow);
+  window.set_end_wall_ns(kNow + 1);
+  Write(directory / "maintenance_window", EncodeMaintenanceWindow(window));
+  Write(directory / "stack_dump", EncodeStackDump(SmallStacks()));
+  Write(directory / "incident_ids", EncodeIncidentIds(65));
   wire::IncidentEvent event;
   event.mutable_incident()->set_id(7);
   event.mutable_incident()->set_job("train");
@@ -253,6 +288,7 @@ int main(int argc, char** argv) {
   const std::filesystem::path corpus(argv[1]);
   lockstep::Write(corpus / "convert_fuzzer/report", lockstep::ToMessage(lockstep::SmallReport()).SerializeAsString());
   lockstep::WriteStorageSeeds(corpus / "storage_fuzzer");
+  lockstep::Write(corpus / "stack_dump_fuzzer/rank", lockstep::SmallStacks().SerializeAsString());
   lockstep::WriteCaptureSeed(corpus / "capture_fuzzer/content");
   lockstep::WriteRingSeed(corpus / "ring_reader_fuzzer");
   lockstep::WriteSpoolSeed(corpus / "spool_segment_fuzzer/segment");

@@ -1,0 +1,36 @@
+// What an agent answers to a demand for stacks, as the collector keeps it and the command line shows it. An agent may
+// send anything: whatever is kept can be shown, and nothing in it is obeyed by a terminal or a browser.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/string_view.h"
+#include "base/check.h"
+#include "cli/render/stacks_text.h"
+#include "collector/store/values.h"
+#include "proto/stacks.pb.h"
+
+namespace {
+
+bool IsPlain(absl::string_view text) {
+  return std::none_of(text.begin(), text.end(), [](char c) { return c != '\n' && absl::ascii_iscntrl(c); });
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  lockstep::wire::StackDump dump;
+  if (!dump.ParseFromArray(data, static_cast<int>(size))) return 0;
+  CHECK(lockstep::DecodeStackDump(lockstep::EncodeStackDump(dump)).ok());
+  for (const bool brief : {false, true}) CHECK(IsPlain(lockstep::StackDumpText(dump, brief)));
+  for (const char* form : lockstep::kStacksForms) {
+    const std::string text = lockstep::StacksText({dump, dump}, form, "of a job", {{3, "node-1", "is gone"}});
+    CHECK(!text.empty() && text.back() == '\n' && IsPlain(text));
+    if (absl::string_view(form) == "svg") CHECK(!absl::StrContains(text, "<script"));
+  }
+  return 0;
+}
