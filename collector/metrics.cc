@@ -34,6 +34,11 @@ Family<Gauge>& GaugeFamily(Registry& registry, const char* name, const char* hel
   return prometheus::BuildGauge().Name(name).Help(help).Register(registry);
 }
 
+prometheus::Labels With(prometheus::Labels labels, const char* name, const char* value) {
+  labels.emplace(name, value);
+  return labels;
+}
+
 Counter& AddCounter(Registry& registry, const char* name, const char* help) {
   return CounterFamily(registry, name, help).Add({});
 }
@@ -97,18 +102,21 @@ AccessMetrics::AccessMetrics(prometheus::Registry& registry)
       refused_role(refused.Add({{"reason", "role"}})),
       audit_removed(AddCounter(registry, "lockstep_collector_audit_removed_total",
                                "Records of who asked for what that made room for newer ones.")),
-      key_set(registry) {}
+      registry(registry) {}
 
-OutcomeMetrics::OutcomeMetrics(prometheus::Registry& registry, const char* name, const char* help)
+OutcomeMetrics::OutcomeMetrics(prometheus::Registry& registry, const char* name, const char* help,
+                               const std::map<std::string, std::string>& labels)
     : by_outcome(CounterFamily(registry, name, help)),
-      succeeded(by_outcome.Add({{"outcome", "ok"}})),
-      failed(by_outcome.Add({{"outcome", "failed"}})) {}
+      succeeded(by_outcome.Add(With(labels, "outcome", "ok"))),
+      failed(by_outcome.Add(With(labels, "outcome", "failed"))) {}
 
-KeySetMetrics::KeySetMetrics(prometheus::Registry& registry)
+KeySetMetrics::KeySetMetrics(prometheus::Registry& registry, const std::string& issuer)
     : OutcomeMetrics(registry, "lockstep_collector_key_set_fetches_total",
-                     "Times that the key set of the OpenID provider was asked for, by outcome: ok or failed."),
-      last_success_seconds(AddGauge(registry, "lockstep_collector_key_set_last_success_time_seconds",
-                                    "When the key set was last given, Unix time; 0 = never, or it is a file.")) {}
+                     "Times that the key set of an OpenID provider was asked for, by outcome: ok or failed.",
+                     {{"issuer", issuer}}),
+      last_success_seconds(GaugeFamily(registry, "lockstep_collector_key_set_last_success_time_seconds",
+                                       "When the key set was last given, Unix time; 0 = never.")
+                               .Add({{"issuer", issuer}})) {}
 
 BackupMetrics::BackupMetrics(prometheus::Registry& registry)
     : OutcomeMetrics(registry, "lockstep_collector_backups_total",

@@ -82,7 +82,8 @@ struct QueryMetrics {
 
 // Something that was tried, by what came of it. Thread-safe.
 struct OutcomeMetrics {
-  OutcomeMetrics(prometheus::Registry& registry, const char* name, const char* help);
+  OutcomeMetrics(prometheus::Registry& registry, const char* name, const char* help,
+                 const std::map<std::string, std::string>& labels = {});
 
   void Count(bool ok) { (ok ? succeeded : failed).Increment(); }
 
@@ -91,9 +92,9 @@ struct OutcomeMetrics {
   prometheus::Counter& failed;
 };
 
-// The key set of the provider of identities, where it comes from a URL. Thread-safe.
+// The key set of a provider of identities, where it comes from a URL. Thread-safe.
 struct KeySetMetrics : OutcomeMetrics {
-  explicit KeySetMetrics(prometheus::Registry& registry);
+  KeySetMetrics(prometheus::Registry& registry, const std::string& issuer);
 
   prometheus::Gauge& last_success_seconds;
 };
@@ -106,7 +107,7 @@ struct AccessMetrics {
   prometheus::Counter& refused_unknown;  // no certificate or token that counts
   prometheus::Counter& refused_role;     // known, and not allowed to
   prometheus::Counter& audit_removed;    // records that made room for newer ones
-  KeySetMetrics key_set;
+  prometheus::Registry& registry;        // of the key sets of providers, which rules name
 };
 
 // Backups of history. Thread-safe.

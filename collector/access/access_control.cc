@@ -103,7 +103,8 @@ absl::StatusOr<AccessControl::Provider> AccessControl::ReadProvider(const OidcRu
     }
     if (provider.fetcher == nullptr) {
       const auto check = [oidc](const std::string& jwks) { return JwtVerifier::Create(oidc, jwks).status(); };
-      provider.fetcher = std::make_shared<KeySetFetcher>(oidc.origin, KeySetTimes(), check, clock_, metrics_.key_set);
+      provider.fetcher = std::make_shared<KeySetFetcher>(oidc.origin, KeySetTimes(), check, clock_,
+                                                         KeySetMetrics(metrics_.registry, oidc.issuer));
     }
     provider.keys_text = provider.fetcher->keys().value_or("");
     if (provider.keys_text.empty()) return provider;

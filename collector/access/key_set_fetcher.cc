@@ -23,7 +23,7 @@ constexpr int kOk = 200;
 }  // namespace
 
 KeySetFetcher::KeySetFetcher(const KeySetOrigin& origin, const KeySetTimes& times, Check check, const Clock& clock,
-                             KeySetMetrics& metrics)
+                             const KeySetMetrics& metrics)
     : origin_(origin),
       times_(times),
       check_(std::move(check)),

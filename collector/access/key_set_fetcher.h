@@ -37,9 +37,9 @@ class KeySetFetcher {
   // What is wrong with a key set; only one that it takes is used. Called from the thread.
   using Check = std::function<absl::Status(const std::string& jwks)>;
 
-  // Starts the thread, which fetches at once. `clock` and `metrics` are borrowed.
+  // Starts the thread, which fetches at once. `clock` is borrowed, and so is what `metrics` refers to.
   KeySetFetcher(const KeySetOrigin& origin, const KeySetTimes& times, Check check, const Clock& clock,
-                KeySetMetrics& metrics);
+                const KeySetMetrics& metrics);
   // Gives up what is under way.
   ~KeySetFetcher();
 
@@ -64,7 +64,7 @@ class KeySetFetcher {
   const KeySetTimes times_;
   const Check check_;
   const Clock& clock_;
-  KeySetMetrics& metrics_;
+  KeySetMetrics metrics_;
   ToldError told_error_;  // of the thread
 
   mutable Mutex mutex_;

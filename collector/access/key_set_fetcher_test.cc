@@ -56,7 +56,7 @@ class KeySetFetcherTest : public testing::Test {
   std::string base_;
   SimClock clock_;
   prometheus::Registry registry_;
-  KeySetMetrics metrics_{registry_};
+  KeySetMetrics metrics_{registry_, "issuer"};
   KeySetTimes times_;
   std::unique_ptr<KeySetFetcher> fetcher_;
 };

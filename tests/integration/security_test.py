@@ -373,7 +373,7 @@ class SecurityTest(unittest.TestCase):
         self.assertIn(f"the key set of {provider.issuer} is not known: ", error)
         self.assertEqual(self.ask("status", flags=self.certificate_flags("viewer"))[0], 0, "others come in")
         self.stack.wait_until("the log to say why", lambda: "status 503" in self.log("collector"), PATIENCE_SECONDS)
-        failed = 'lockstep_collector_key_set_fetches_total{outcome="failed"}'
+        failed = f'lockstep_collector_key_set_fetches_total{{issuer="{provider.issuer}",outcome="failed"}}'
         self.stack.wait_until("it to be counted", lambda: self.metric(failed) >= 1, PATIENCE_SECONDS)
 
         provider.status = 200
