@@ -27,7 +27,10 @@ bool StepPace::Follow(const std::vector<FollowedCalls>& calls, int64_t steps, do
   // A look of which nothing can be followed says nothing against what was followed so far, and the pacemaker that
   // counts goes on counting as long as looks confirm it: by naming it, or by steps as long as those that it counts. In
   // a look that misses records of it others may count better.
-  if (calls.empty()) return false;
+  if (calls.empty()) {
+    if (!follows() || now_ns - newest_ns_ > PatienceNs()) CountByLooks(steps, step_seconds, now_ns);
+    return false;
+  }
   const double recent = RecentSeconds();
   const bool alike = step_seconds < kOtherUnit * recent && recent < kOtherUnit * step_seconds;
   if (alike && now_ns - newest_ns_ <= PatienceNs()) return false;
@@ -38,7 +41,24 @@ bool StepPace::Follow(const std::vector<FollowedCalls>& calls, int64_t steps, do
   step_seconds_.clear();
   new_.clear();
   steps_ = steps;
+  look_ns_ = 0;
+  look_steps_ = 0;
   return true;
+}
+
+void StepPace::CountByLooks(int64_t steps, double step_seconds, int64_t now_ns) {
+  if (step_seconds <= 0) return;
+  const int64_t counted_ns = std::max(look_ns_, newest_ns_);
+  if (counted_ns == 0) {
+    steps_ = steps;
+  } else {
+    look_steps_ += static_cast<double>(now_ns - counted_ns) / kNanosPerSecond / step_seconds;
+    const auto whole = static_cast<int64_t>(look_steps_);
+    steps_ += whole;
+    look_steps_ -= static_cast<double>(whole);
+  }
+  look_ns_ = now_ns;
+  step_seconds_.assign(1, step_seconds);
 }
 
 int64_t StepPace::PatienceNs() const {

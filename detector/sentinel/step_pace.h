@@ -3,7 +3,9 @@
 // Follows pacemakers (steps/pacemaker.h): communicators in which a rank takes part equally often in every step.
 // A step lasts from one operation of such a communicator to the one `operations_per_step` later, on the clock of the
 // rank's own host. One pacemaker counts at a time; another one takes over when its records stop coming. Where reports
-// are thinned, only distances of whole steps count. Nothing is known (0) until Follow has been called with one.
+// are thinned, only distances of whole steps count. Nothing is known (0) until Follow has been called. Where no
+// communicator is used equally often in every step (micro-batches that count as steps, and an optimizer after some of
+// them), looks count: so many steps as fit between two of them, each as long as the newest look says.
 //
 // Memory: kKeptSteps step times. O(1) per record of a followed rank, nothing for others. Pure; not thread-safe.
 
@@ -69,6 +71,8 @@ class StepPace {
     auto operator<=>(const Call&) const = default;
   };
 
+  // No pacemaker counts.
+  void CountByLooks(int64_t steps, double step_seconds, int64_t now_ns);
   void Feed(const Call& call, int64_t received_ns, bool counts, Follower* follower);
   int64_t PatienceNs() const;
   bool MayCount(const Follower& follower, int64_t received_ns) const;
@@ -80,6 +84,8 @@ class StepPace {
   std::vector<double> new_;  // bounded by kKeptSteps
   int64_t steps_ = 0;
   int64_t newest_ns_ = 0;
+  int64_t look_ns_ = 0;    // of the newest look that counted; 0 = none did
+  double look_steps_ = 0;  // of the part of a step that was over then
 };
 
 }  // namespace lockstep

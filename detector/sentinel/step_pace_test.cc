@@ -112,6 +112,21 @@ TEST(StepPaceTest, OtherWitnessesOfStepsAsLongForgetNothingWhileTheFirstOneSpeak
   EXPECT_TRUE(pace.Follow({{5, kTensor, 4}}, 100, 0.11, 20 * kNanosPerSecond)) << "nothing has been heard for long";
 }
 
+TEST(StepPaceTest, WhereNothingCanBeFollowedLooksCount) {
+  StepPace pace;
+  EXPECT_FALSE(pace.Follow({}, 0, 0, kNanosPerSecond)) << "a look that knows no steps";
+  EXPECT_EQ(pace.steps(), 0);
+  EXPECT_FALSE(pace.Follow({}, 12, 0.4, 10 * kNanosPerSecond));
+  EXPECT_EQ(pace.steps(), 12);
+  EXPECT_DOUBLE_EQ(pace.MedianSeconds(), 0.4);
+  for (int64_t look = 1; look <= 10; ++look) EXPECT_FALSE(pace.Follow({}, 12, 0.4, (10 + look) * kNanosPerSecond));
+  EXPECT_EQ(pace.steps(), 12 + 25) << "parts of steps add up";
+  EXPECT_FALSE(pace.Follow({}, 12, 0.8, 28 * kNanosPerSecond));
+  EXPECT_EQ(pace.steps(), 12 + 25 + 10);
+  EXPECT_DOUBLE_EQ(pace.RecentSeconds(), 0.8) << "of the newest look";
+  EXPECT_TRUE(pace.TakeNew().empty()) << "looks overlap: they are no steps for a sentinel";
+}
+
 TEST(StepPaceTest, WildSequencesAndTimesNeitherCrashNorGrow) {
   StepPace pace = Following();
   Random random(5);
