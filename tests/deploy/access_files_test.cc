@@ -23,6 +23,7 @@
 namespace lockstep {
 namespace {
 
+using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAreArray;
 
 // A file, and what is shown to who reads it.
@@ -86,7 +87,8 @@ TEST(AccessFilesTest, AnAgentReportsForItsOwnHostAndReadsNothing) {
       const absl::StatusOr<Caller> pod = WithToken("lockstep-agent", rules.oidc[0]);
       ASSERT_OK(pod) << shipped.file;
       agent = *pod;
-      EXPECT_THAT(WithToken("default", rules.oidc[0]), StatusIs(absl::StatusCode::kPermissionDenied));
+      EXPECT_THAT(WithToken("default", rules.oidc[0]),
+                  StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("no rule")));
     } else {
       agent = WithUri(shipped.agent_uri, rules);
       EXPECT_FALSE(WithUri(shipped.agent_uri + "/more", rules).has_value()) << shipped.file;
