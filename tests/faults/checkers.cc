@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "agent/spool/spool.h"
 #include "base/clock.h"
 
 namespace lockstep::faults {
@@ -23,6 +24,8 @@ constexpr int64_t kLastSecondsOfLiesNanos = 72 * kNanosPerSecond;
 constexpr int64_t kCrossingOffNanos = kNanosPerSecond;
 // What waits for a disk is given up, or written, so long after the disk is well again; so old may be what waits.
 constexpr int64_t kAfterDiskNanos = 60 * kNanosPerSecond;
+// A spool looks whether there is something to sync when a second has passed; woken just before, a second later.
+constexpr int64_t kSpoolSyncedNanos = 2 * Spool::kHousekeepingNanos + kSpoolSyncNanos;
 constexpr size_t kMostNamed = 5;
 // A fault that nothing kept from being seen for so long has an incident.
 constexpr int64_t kSeenWithinNanos = 15 * kNanosPerSecond;
@@ -82,6 +85,18 @@ bool MayBeTwice(const Sightings& seen, const WireRecord& record, uint64_t sequen
 bool MayBeLost(const Sightings& seen, const WireRecord& record, uint64_t sequence) {
   const auto told = record.told.lower_bound(sequence);
   return told != record.told.end() && LostSince(seen, told->second.at_ns, told->second.opened_ns);
+}
+
+// Whether what the spool of that host wrote at `at_ns` may be gone with a loss of power: docs/spool-format.md.
+bool MayBeUnsynced(const Sightings& seen, const std::string& host, int64_t at_ns) {
+  const auto found = seen.spool_troubles.find(host);
+  if (found == seen.spool_troubles.end()) return false;
+  const int64_t synced_ns = at_ns + kSpoolSyncedNanos;
+  const bool syncs_late =
+      std::any_of(found->second.late_syncs.begin(), found->second.late_syncs.end(),
+                  [&](const TimeSpan& trouble) { return trouble.from_ns <= synced_ns && at_ns <= trouble.to_ns; });
+  return std::any_of(found->second.power_losses.begin(), found->second.power_losses.end(),
+                     [&](int64_t loss_ns) { return at_ns <= loss_ns && (loss_ns <= synced_ns || syncs_late); });
 }
 
 // firing or resolved, in turns.
@@ -202,7 +217,10 @@ void CheckHistory(const Sightings& seen, HistoryStore& history, Violations& wron
 
 void CheckSpools(const Sightings& seen, Violations& wrong) {
   for (const auto& [agent, record] : seen.wire) {
-    const std::vector<uint64_t> left(record.spooled.upper_bound(record.acknowledged), record.spooled.end());
+    std::vector<uint64_t> left;
+    for (auto at = record.spooled.upper_bound(record.acknowledged); at != record.spooled.end(); ++at) {
+      if (!MayBeUnsynced(seen, agent.first, at->second)) left.push_back(at->first);
+    }
     if (!left.empty()) wrong.push_back(absl::StrCat("spool: of ", Name(agent), " never delivered: ", Some(left)));
   }
 }

@@ -6,6 +6,7 @@
 #define LOCKSTEP_TESTS_FAULTS_CHECKERS_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,12 @@ struct TimeSpan {
   int64_t to_ns = 0;
 };
 
+// What happened to the machine of an agent, and so to its spool.
+struct SpoolTroubles {
+  std::vector<int64_t> power_losses;  // world
+  std::vector<TimeSpan> late_syncs;   // in which its disk refused or was slow, or the agent stood still
+};
+
 // What was seen of a run.
 struct Sightings {
   const WireRecords& wire;
@@ -55,6 +62,7 @@ struct Sightings {
   int64_t undisturbed_ns = 0;  // the longest time in which the fault held and nothing kept anybody from seeing it
   bool agents_had_trouble = false;
   std::vector<TimeSpan> disk_troubles;
+  std::map<std::string, SpoolTroubles> spool_troubles;  // by host
   bool disk_lied = false;
   bool disk_corrupted = false;
 };
@@ -69,7 +77,8 @@ bool LostSince(const Sightings& seen, int64_t at_ns, int64_t alive_ns);
 // Each report that an agent was told is stored is in history, once.
 void CheckHistory(const Sightings& seen, HistoryStore& history, Violations& wrong);
 
-// Each report that was in a spool was told to be stored in the end, whatever became of its agent.
+// Each report that was in a spool was told to be stored in the end, whatever became of its agent; but for what a loss
+// of power took that came before the spool could sync it.
 void CheckSpools(const Sightings& seen, Violations& wrong);
 
 // Nobody is accused who has nothing to do with the fault.

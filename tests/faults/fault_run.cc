@@ -172,6 +172,7 @@ FaultRunResult RunFaults(const FaultRunOptions& options) {
                      " from ", truth.from_ns / kNanosPerMilli, " ms to ", truth.to_ns / kNanosPerMilli, " ms"));
   AgentSetup setup;
   setup.forgets_spool = options.sabotage.forgets_spool;
+  setup.forgets_syncs = options.sabotage.forgets_syncs;
   FaultWorld world(reports, options.directory, options.sabotage, setup, Random(random.Next()));
   world.Run(troubles, job_ns - kCalmNanos);
   if (!world.ComesToRest(kRestWithinNanos)) result.violations.push_back("rest: not everything has come to rest");
@@ -188,6 +189,7 @@ FaultRunResult RunFaults(const FaultRunOptions& options) {
       .agents_had_trouble = std::any_of(troubles.begin(), troubles.end(),
                                         [](const Trouble& trouble) { return InfoOf(trouble.kind).hits_agent; }),
       .disk_troubles = world.disk_troubles(),
+      .spool_troubles = world.spool_troubles(),
       .disk_lied = HasKind(troubles, TroubleKind::kDiskLies),
       .disk_corrupted = HasKind(troubles, TroubleKind::kDiskCorrupts)};
   CheckLeft(options.directory, disk, seen, result);

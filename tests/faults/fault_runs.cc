@@ -113,6 +113,7 @@ bool Parse(int argc, char** argv, Arguments& arguments) {
       arguments.sabotage.alters_log = what == "log";
       arguments.sabotage.loses_changes = what == "changes";
       arguments.sabotage.forgets_spool = what == "spool";
+      arguments.sabotage.forgets_syncs = what == "syncs";
       ++i;
     } else if ((flag == "--runs" && absl::SimpleAtoi(value, &arguments.runs)) ||
                (flag == "--seed" && absl::SimpleAtoi(value, &arguments.seed))) {
@@ -142,8 +143,10 @@ int main(int argc, char** argv) {
   }
   lockstep::faults::Arguments arguments;
   if (!lockstep::faults::Parse(argc, argv, arguments)) {
-    fputs("usage: fault_runs [--runs N] [--seed FIRST] [--trace] [--break writes|marks|incidents|log|changes|spool]\n",
-          stderr);
+    fputs(
+        "usage: fault_runs [--runs N] [--seed FIRST] [--trace] [--break "
+        "writes|marks|incidents|log|changes|spool|syncs]\n",
+        stderr);
     return lockstep::faults::kUsage;
   }
   return lockstep::faults::Run(arguments);

@@ -59,13 +59,16 @@ class FaultRunsTest(unittest.TestCase):
         self.sees("incidents", "receiver", first=19, runs=2)
 
     def test_reports_that_a_spool_forgets_are_seen(self):
-        self.sees("spool", "spool", first=11, runs=1)
+        self.sees("spool", "spool", first=14, runs=1)
+
+    def test_reports_that_a_spool_did_not_sync_are_seen_when_power_is_lost(self):
+        self.sees("syncs", "spool", first=23, runs=1)
 
     def test_entries_that_nobody_wrote_are_seen(self):
         self.sees("log", "damage", first=4, runs=1)
 
     def test_incidents_that_are_lost_are_seen_on_a_disk_that_lies(self):
-        self.sees("changes", "damage", first=4, runs=1)
+        self.sees("changes", "damage", first=41, runs=1)
 
 
 if __name__ == "__main__":

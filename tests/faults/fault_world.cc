@@ -30,12 +30,14 @@ Delay DelayOf(const Trouble& trouble) {
 }
 
 DiskTrouble DiskTroubleOf(const Trouble& trouble) {
-  return {.is_full = trouble.kind == TroubleKind::kDiskFull,
-          .fails_writes = trouble.kind == TroubleKind::kDiskFails,
-          .fails_syncs = trouble.kind == TroubleKind::kSyncFails,
-          .slow_ns = trouble.kind == TroubleKind::kDiskSlow ? static_cast<int64_t>(trouble.size * kNanosPerSecond) : 0,
-          .hangs = trouble.kind == TroubleKind::kDiskHangs,
-          .lies = trouble.kind == TroubleKind::kDiskLies};
+  const TroubleKind kind = trouble.kind;
+  const bool is_slow = kind == TroubleKind::kDiskSlow || kind == TroubleKind::kSpoolSlow;
+  return {.is_full = kind == TroubleKind::kDiskFull || kind == TroubleKind::kSpoolFull,
+          .fails_writes = kind == TroubleKind::kDiskFails || kind == TroubleKind::kSpoolFails,
+          .fails_syncs = kind == TroubleKind::kSyncFails || kind == TroubleKind::kSpoolSyncFails,
+          .slow_ns = is_slow ? static_cast<int64_t>(trouble.size * kNanosPerSecond) : 0,
+          .hangs = kind == TroubleKind::kDiskHangs,
+          .lies = kind == TroubleKind::kDiskLies};
 }
 
 ReceiverMood MoodOf(TroubleKind kind) {
@@ -295,12 +297,17 @@ void FaultWorld::CauseAtAgent(const Trouble& trouble, SimulatedAgent& agent) {
   const int64_t end_ns = WorldNanos() + trouble.length_ns;
   switch (trouble.kind) {
     case TroubleKind::kKillAgent:
-      if (trouble.locks > 0) SleepUntilBusy(machine, trouble.locks, kBusyWithinNanos);
-      if (!agent.is_alive()) return;
-      SetStopped(machine, false);
-      agent.Kill(/*is_told=*/random_.Below(2) == 0);
-      return At(end_ns, [&agent] { agent.Start(); });
+    case TroubleKind::kAgentPowerLoss:
+      return EndAgent(trouble, agent);
+    case TroubleKind::kAgentClockJump:
+      return agent.JumpWall(static_cast<int64_t>(trouble.size * kNanosPerSecond));
+    case TroubleKind::kSpoolFull:
+    case TroubleKind::kSpoolFails:
+    case TroubleKind::kSpoolSyncFails:
+    case TroubleKind::kSpoolSlow:
+      return SetSpoolDisk(trouble, agent);
     case TroubleKind::kStopAgent:
+      SpoolTroublesOf(trouble).late_syncs.push_back({WorldNanos(), end_ns});
       SetStopped(machine, true);
       return At(end_ns, [machine] { SetStopped(machine, false); });
     case TroubleKind::kDriverHangs:
@@ -314,6 +321,31 @@ void FaultWorld::CauseAtAgent(const Trouble& trouble, SimulatedAgent& agent) {
       network_.SetDelay(machine, DelayOf(trouble));
       return At(end_ns, [this, machine] { network_.SetDelay(machine, Delay()); });
   }
+}
+
+void FaultWorld::EndAgent(const Trouble& trouble, SimulatedAgent& agent) {
+  const int64_t end_ns = WorldNanos() + trouble.length_ns;
+  if (trouble.locks > 0) SleepUntilBusy(agent.machine(), trouble.locks, kBusyWithinNanos);
+  if (!agent.is_alive()) return;
+  SetStopped(agent.machine(), false);
+  if (trouble.kind == TroubleKind::kAgentPowerLoss) {
+    agent.LosePower(random_);
+    SpoolTroublesOf(trouble).power_losses.push_back(WorldNanos());
+  } else {
+    agent.Kill(/*is_told=*/random_.Below(2) == 0);
+  }
+  At(end_ns, [&agent] { agent.Start(); });
+}
+
+void FaultWorld::SetSpoolDisk(const Trouble& trouble, SimulatedAgent& agent) {
+  SpoolTroublesOf(trouble).late_syncs.push_back({WorldNanos(), WorldNanos() + trouble.length_ns});
+  agent.SetDisk(DiskTroubleOf(trouble));
+  At(WorldNanos() + trouble.length_ns, [&agent] { agent.SetDisk({}); });
+}
+
+SpoolTroubles& FaultWorld::SpoolTroublesOf(const Trouble& trouble) {
+  MutexLock lock(reports_.mutex);
+  return spool_troubles_[reports_.reports.playback().hosts[static_cast<size_t>(trouble.agent)].name];
 }
 
 void FaultWorld::NotePeaks() {

@@ -56,6 +56,8 @@ class FaultWorld {
   const Peaks& peaks() const { return peaks_; }
   // When the disk refused, was slow or lied, and when a byte of it changed.
   const std::vector<TimeSpan>& disk_troubles() const { return disk_troubles_; }
+  // By host: when its machine lost its power, and when its spool could not sync in time (world).
+  const std::map<std::string, SpoolTroubles>& spool_troubles() const { return spool_troubles_; }
   // When starts were refused because history was damaged, and it was moved away (world).
   const std::vector<int64_t>& histories_given_up() const { return histories_given_up_; }
   const WriteLedger& ledger() const { return ledger_; }
@@ -82,6 +84,9 @@ class FaultWorld {
   void GiveUpHistory(Life& life);
   void Cause(const Trouble& trouble);
   void CauseAtAgent(const Trouble& trouble, SimulatedAgent& agent);
+  void EndAgent(const Trouble& trouble, SimulatedAgent& agent);
+  void SetSpoolDisk(const Trouble& trouble, SimulatedAgent& agent);
+  SpoolTroubles& SpoolTroublesOf(const Trouble& trouble);
   void KillCollector(const Trouble& trouble);
   void SetDisk(const Trouble& trouble);
   void SetReceiver(const Trouble& trouble);
@@ -111,6 +116,7 @@ class FaultWorld {
   std::vector<Death> deaths_;
   Peaks peaks_;
   std::vector<TimeSpan> disk_troubles_;
+  std::map<std::string, SpoolTroubles> spool_troubles_;
   std::vector<int64_t> histories_given_up_;
   uint64_t messages_before_ = 0;
   int quiet_seconds_ = 0;

@@ -1,10 +1,13 @@
-// The functions of libc that libc_hooks.cc stands in for, as libc defines them. Thread-safe.
+// The functions of libc that libc_hooks.cc and file_hooks.cc stand in for, as libc defines them. Thread-safe.
 
 #ifndef LOCKSTEP_TESTS_FAULTS_LIBC_H_
 #define LOCKSTEP_TESTS_FAULTS_LIBC_H_
 
 #include <pthread.h>
+#include <sys/types.h>
 #include <time.h>
+
+#include <cstddef>
 
 namespace lockstep::faults::libc {
 
@@ -13,6 +16,8 @@ int JoinThread(pthread_t thread, void** result);
 int LockMutex(pthread_mutex_t* mutex);
 int TryLockMutex(pthread_mutex_t* mutex);
 int UnlockMutex(pthread_mutex_t* mutex);
+ssize_t Write(int file, const void* bytes, size_t count);
+int Sync(int file);
 
 }  // namespace lockstep::faults::libc
 

@@ -11,7 +11,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,13 +19,14 @@
 #include "absl/status/statusor.h"
 #include "agent/spool/report_log.h"
 #include "base/mutex.h"
+#include "tests/faults/thread_world.h"
 
 namespace lockstep::faults {
 
 class MortalLog final : public ReportLog {
  public:
   // Notes in `written`, which is borrowed, what survives the process. `forgets` breaks that promise on purpose.
-  MortalLog(std::unique_ptr<ReportLog> log, std::set<uint64_t>& written, bool forgets)
+  MortalLog(std::unique_ptr<ReportLog> log, std::map<uint64_t, int64_t>& written, bool forgets)
       : log_(std::move(log)), written_(written), forgets_(forgets) {}
 
   void Die() {
@@ -50,7 +50,7 @@ class MortalLog final : public ReportLog {
     MutexLock lock(mutex_);
     if (log_ == nullptr) return Dead();
     const absl::Status status = forgets_ ? absl::OkStatus() : log_->Append(report);
-    if (status.ok()) written_.insert(report.sequence);
+    if (status.ok()) written_.emplace(report.sequence, WorldNanos());
     return status;
   }
   absl::Status Acknowledge(uint64_t incarnation, uint64_t sequence) override {
@@ -84,7 +84,7 @@ class MortalLog final : public ReportLog {
 
   mutable Mutex mutex_;
   std::unique_ptr<ReportLog> log_ ABSL_GUARDED_BY(mutex_);
-  std::set<uint64_t>& written_ ABSL_GUARDED_BY(mutex_);
+  std::map<uint64_t, int64_t>& written_ ABSL_GUARDED_BY(mutex_);
   const bool forgets_;
 };
 

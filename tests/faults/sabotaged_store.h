@@ -24,6 +24,7 @@ struct Sabotage {
   bool alters_log = false;         // writes another entry than it was given, now and then
   bool loses_changes = false;      // of incidents: says that it took them
   bool forgets_spool = false;      // of agents: says that it wrote what it did not
+  bool forgets_syncs = false;      // likewise: that it synced
 };
 
 class SabotagedStore final : public HistoryStore {

@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "agent/source.h"
 #include "agent/source_runner.h"
 #include "agent/spool/segment_log.h"
 #include "agent/spool/spool.h"
 #include "base/boot_clock.h"
-#include "base/check.h"
 #include "base/clock.h"
 #include "tests/faults/mortal_log.h"
 #include "tests/faults/trace.h"
@@ -19,7 +19,6 @@ namespace lockstep::faults {
 namespace {
 
 constexpr int64_t kSourceDeadlineNanos = kReportIntervalNanos / 2;
-constexpr int64_t kSyncNanos = kNanosPerSecond;
 constexpr int64_t kOpenWithinNanos = 5 * kNanosPerSecond;
 
 // A stream of a process that is dead.
@@ -106,15 +105,15 @@ class SimulatedAgent::Life {
     SegmentLogOptions options;
     options.directory = agent.spool_;
     options.host = hello.host();
-    options.boot_id = "the only one";
+    options.boot_id = absl::StrCat("boot ", agent.power_losses_);
     options.incarnation = hello.incarnation();
     options.max_bytes = agent.setup_.spool_bytes;
     auto log = std::make_unique<MortalLog>(
         std::make_unique<SegmentLog>(std::move(options), RealClock(), RealBootClock()),
         agent.records_[{hello.host(), hello.incarnation()}].spooled, agent.setup_.forgets_spool);
     log_ = log.get();
-    spool_ = std::make_unique<Spool>(std::move(log), kSyncNanos, RealClock());
-    CHECK(spool_->WaitOpen(kOpenWithinNanos));
+    spool_ = std::make_unique<Spool>(std::move(log), kSpoolSyncNanos, RealClock());
+    spool_->WaitOpen(kOpenWithinNanos);  // as agents do: what comes later is found later
     uplink_ = std::make_unique<Uplink>(connector_, hello, OutboxLimits(), RealClock(), random, spool_.get());
     runner_.Add(std::make_unique<DriverSource>(agent.hangs_until_ns_), /*may_hang=*/true);
   }
@@ -144,6 +143,7 @@ SimulatedAgent::SimulatedAgent(Machine machine, size_t host, SharedReports& repo
       records_(records),
       spool_(spool),
       setup_(setup),
+      disk_(machine, spool, setup.forgets_syncs),
       random_(random),
       thread_([this] {
         MoveTo(machine_);
@@ -180,6 +180,17 @@ void SimulatedAgent::Kill(bool is_told) {
   corpse->Die();
   network_.Abandon(machine_, is_told);
   undertakers_.emplace_back([dead = std::move(corpse)]() mutable { dead.reset(); });
+}
+
+void SimulatedAgent::LosePower(Random& random) {
+  Kill(/*is_told=*/false);
+  disk_.LosePower(random);
+  ++power_losses_;
+}
+
+void SimulatedAgent::JumpWall(int64_t nanos) {
+  wall_ahead_ns_ += nanos;
+  SetWallAhead(machine_, wall_ahead_ns_);
 }
 
 bool SimulatedAgent::is_alive() const {

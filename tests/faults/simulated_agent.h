@@ -19,20 +19,25 @@
 
 #include "agent/spool/segment_log.h"
 #include "agent/uplink/uplink.h"
+#include "base/clock.h"
 #include "base/mutex.h"
 #include "base/random.h"
 #include "proto/telemetry.pb.h"
 #include "sim/capture/agent_reports.h"
+#include "tests/faults/simulated_disk.h"
 #include "tests/faults/simulated_network.h"
+#include "tests/faults/spool_disk.h"
 #include "tests/faults/thread_world.h"
 
 namespace lockstep::faults {
 
+inline constexpr int64_t kSpoolSyncNanos = kNanosPerSecond;  // as the shipped configuration has it
+
 // What somebody saw who looked at the wire of one incarnation.
 struct WireRecord {
-  std::set<uint64_t> sent;     // numbers of reports
-  std::set<uint64_t> spooled;  // of these, as far as they survive the agent
-  uint64_t acknowledged = 0;   // newest number that it was told
+  std::set<uint64_t> sent;              // numbers of reports
+  std::map<uint64_t, int64_t> spooled;  // of these, as far as they survive the agent: when they were written (world)
+  uint64_t acknowledged = 0;            // newest number that it was told
   // When it was told of a number (world), and when the stream was opened on which that came.
   struct Told {
     int64_t at_ns = 0;
@@ -54,6 +59,7 @@ struct SharedReports {
 struct AgentSetup {
   size_t spool_bytes = SegmentLogOptions().max_bytes;
   bool forgets_spool = false;  // breaks the spool on purpose
+  bool forgets_syncs = false;  // breaks its disk on purpose
   // Puts more into the report of a tick than the job tells. Null = nothing.
   std::function<void(int32_t tick, wire::AgentReport& report)> adds;
 };
@@ -71,8 +77,13 @@ class SimulatedAgent {
   void Start();
   // What is in its spool is left to the next one; the rest is gone. The collector learns of it at once if `is_told`.
   void Kill(bool is_told);
+  // The same for its machine: of what the spool did not sync, only a part is left. Nobody is told.
+  void LosePower(Random& random);
   bool is_alive() const;
 
+  // The wall clock of its machine shows so much more than it did.
+  void JumpWall(int64_t nanos);
+  void SetDisk(const DiskTrouble& trouble) { disk_.SetTrouble(trouble); }
   // The driver does not come back until then.
   void HangUntil(int64_t world_ns) { *hangs_until_ns_ = world_ns; }
 
@@ -92,6 +103,9 @@ class SimulatedAgent {
   WireRecords& records_;
   const std::string spool_;
   const AgentSetup setup_;
+  SpoolDisk disk_;
+  int64_t wall_ahead_ns_ = 0;
+  uint64_t power_losses_ = 0;
   // Shared with threads that hang in the driver when their agent is dead.
   const std::shared_ptr<std::atomic<int64_t>> hangs_until_ns_ = std::make_shared<std::atomic<int64_t>>(0);
   mutable Mutex mutex_;

@@ -13,12 +13,17 @@ namespace {
 
 constexpr int64_t kLateSeconds = SimulatedNetwork::kLateNanos / kNanosPerSecond;
 
+constexpr double kMostJumpSeconds = 7'200;
+// A report is written, synced and acknowledged within the second after which the next one comes.
+constexpr double kMostSpoolSlowSeconds = 0.3;
+
 constexpr TroubleInfo kTable[] = {
     {TroubleKind::kKillCollector, "kill_collector", 20, 0, false, 0, 12},
     {TroubleKind::kPowerLoss, "power_loss", 30, 0, false, kLateSeconds, 12},
     {TroubleKind::kRestartCollector, "restart_collector", 10, 0, false, 0, 12},
     {TroubleKind::kStopCollector, "stop_collector", 25, 0, false, 0, 12},
     {TroubleKind::kKillAgent, "kill_agent", 20, 0, true, 0, 40},
+    {TroubleKind::kAgentPowerLoss, "agent_power_loss", 30, 0, true, kLateSeconds, 40},
     {TroubleKind::kStopAgent, "stop_agent", 25, 0, true, 0, 40},
     {TroubleKind::kDriverHangs, "driver_hangs", 20, 0, true, 0, 40},
     {TroubleKind::kBreakStream, "break_stream", 0, 3, true, 0, 40},
@@ -31,7 +36,12 @@ constexpr TroubleInfo kTable[] = {
     {TroubleKind::kDiskHangs, "disk_hangs", 30, 0, false, 0, 12},
     {TroubleKind::kDiskLies, "disk_lies", 60, 0, false, 0, 12},
     {TroubleKind::kDiskCorrupts, "disk_corrupts", 0, 0, false, 0, 12},
-    {TroubleKind::kClockJump, "clock_jump", 0, 7200, false, 0, -1},
+    {TroubleKind::kClockJump, "clock_jump", 0, kMostJumpSeconds, false, 0, -1},
+    {TroubleKind::kAgentClockJump, "agent_clock_jump", 0, kMostJumpSeconds, true, 0, -1},
+    {TroubleKind::kSpoolFull, "spool_full", 40, 0, true, 0, -1},
+    {TroubleKind::kSpoolFails, "spool_fails", 40, 0, true, 0, -1},
+    {TroubleKind::kSpoolSyncFails, "spool_sync_fails", 40, 0, true, 0, -1},
+    {TroubleKind::kSpoolSlow, "spool_slow", 40, kMostSpoolSlowSeconds, true, 0, -1},
     {TroubleKind::kReceiverSlow, "receiver_slow", 60, 0, false, 0, -1},
     {TroubleKind::kReceiverFails, "receiver_fails", 60, 0, false, 0, -1},
     {TroubleKind::kReceiverRefuses, "receiver_refuses", 60, 0, false, 0, -1},
@@ -94,7 +104,8 @@ std::vector<Trouble> DrawTroubles(Random& random, int32_t agents, int64_t from_n
     const int64_t longest_ns = info.longest_seconds * kNanosPerSecond;
     if (longest_ns > 0) trouble.length_ns = 1 + static_cast<int64_t>(random.Unit() * static_cast<double>(longest_ns));
     trouble.length_ns = std::min(trouble.length_ns, to_ns - trouble.at_ns);
-    trouble.size = (random.Unit() - (info.kind == TroubleKind::kClockJump ? 0.5 : 0)) * info.most_size;
+    const bool goes_both_ways = info.kind == TroubleKind::kClockJump || info.kind == TroubleKind::kAgentClockJump;
+    trouble.size = (random.Unit() - (goes_both_ways ? 0.5 : 0)) * info.most_size;
     if (info.hits_agent) trouble.agent = static_cast<int32_t>(random.Below(static_cast<uint64_t>(agents)));
     if (random.Below(2) == 0) trouble.locks = 1 + random.Below(kMostLocks);
     troubles.push_back(trouble);

@@ -18,6 +18,7 @@ enum class TroubleKind : uint8_t {
   kRestartCollector,  // in order, as by SIGTERM
   kStopCollector,     // SIGSTOP, and SIGCONT after `length_ns`
   kKillAgent,
+  kAgentPowerLoss,  // of the agent's machine
   kStopAgent,
   kDriverHangs,  // a source of the agent does not come back for `length_ns`
   kBreakStream,  // one end learns of it before the other
@@ -28,9 +29,14 @@ enum class TroubleKind : uint8_t {
   kSyncFails,
   kDiskSlow,
   kDiskHangs,
-  kDiskLies,      // says that it synced
-  kDiskCorrupts,  // flips a bit of a file
-  kClockJump,     // of the collector's wall clock, by `size` seconds
+  kDiskLies,        // says that it synced
+  kDiskCorrupts,    // flips a bit of a file
+  kClockJump,       // of the collector's wall clock, by `size` seconds
+  kAgentClockJump,  // likewise, of an agent's
+  kSpoolFull,       // of an agent, and so on
+  kSpoolFails,
+  kSpoolSyncFails,
+  kSpoolSlow,
   kReceiverSlow,
   kReceiverFails,
   kReceiverRefuses,
