@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/stop_signal.h"
 #include "base/testing/status_matchers.h"
+#include "collector/access/audit_log.h"
 #include "collector/admin_service.h"
 #include "collector/alert/alert_routes.h"
 #include "collector/alert/alert_routes_yaml.h"
@@ -75,6 +76,30 @@ TEST_F(CollectorAuditTest, WhoChangesWhatIsKept) {
   options_.audit_file = directory_.path();
   EXPECT_THAT(Collector::Start(options_, {clock_, time_line_, store_, receivers_, metrics_}),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("cannot be appended to")));
+}
+
+TEST_F(CollectorAuditTest, AFileThatHasItsBytesIsRenamedAndTheFormerOneGoesAndIsCounted) {
+  options_.audit_file = (directory_.path() / "audit.log").string();
+  AuditLog audit(options_.audit_file, clock_, store_, metrics_, /*max_file_bytes=*/1'000);
+  const auto note = [&](int number) {
+    audit.Note("alice", "here", "try", absl::StrCat("thing-", number), absl::OkStatus()).IgnoreError();
+  };
+  const auto text = [](const std::string& path) {
+    std::stringstream file;
+    file << std::ifstream(path).rdbuf();
+    return file.str();
+  };
+  for (int number = 1; number <= 40; ++number) note(number);
+  const std::string newest = text(options_.audit_file);
+  const std::string former = text(options_.audit_file + ".1");
+  EXPECT_THAT(newest, HasSubstr("thing-40 "));
+  EXPECT_LE(newest.size(), 1'000u);
+  EXPECT_GT(former.size(), 500u);
+  EXPECT_LE(former.size(), 1'000u);
+  const int in_files =
+      static_cast<int>(std::count(newest.begin(), newest.end(), '\n') + std::count(former.begin(), former.end(), '\n'));
+  EXPECT_THAT(former, HasSubstr(absl::StrCat("thing-", 41 - in_files, " "))) << "the newest ones, one after the other";
+  EXPECT_GT(Counter("lockstep_collector_dropped_total", "audit_file"), 0);
 }
 
 TEST_F(CollectorAuditTest, FilesThatSayWhoGetsInAreInTheAuditWheneverTheyChange) {

@@ -120,6 +120,9 @@ void AddSecuritySettings(Settings& settings, CollectorOptions& options) {
                Needs(&options.access_rules, &options.tls.certificate,
                      "tls.certificate: in plain text anybody may read a token and speak in another's name"));
   settings.Add("audit_file", &options.audit_file, "file to append who changed what to, besides the log; empty = none");
+  settings.Add("audit_file_max_bytes", &options.audit_file_max_bytes,
+               "bytes at which audit_file is renamed, with .1 behind its name; 0 = never",
+               Between(&options.audit_file_max_bytes, 0, kMostBytes));
   settings.Add("insecure_listen", &options.insecure_listen,
                "listen_address may be one that other machines reach without TLS");
   AddGuardSettings(options.pages, settings);

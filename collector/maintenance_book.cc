@@ -56,41 +56,52 @@ absl::Status MaintenanceBook::Restore() {
   return absl::OkStatus();
 }
 
-std::vector<uint64_t> MaintenanceBook::Leaving(int64_t now_wall_ns) const {
+MaintenanceBook::Room MaintenanceBook::MakeRoom(size_t bytes, int64_t now_wall_ns) const {
   std::vector<std::pair<int64_t, uint64_t>> past;  // by end
+  size_t left_bytes = 0;
   for (const auto& [id, window] : windows_) {
     const bool is_newest = id == windows_.rbegin()->first;  // so that no id is given out twice
     if (window.message.end_wall_ns() <= now_wall_ns && !is_newest) past.emplace_back(window.message.end_wall_ns(), id);
+    left_bytes += window.message.ByteSizeLong();
   }
   std::sort(past.begin(), past.end());
-  std::vector<uint64_t> leaving;
+  Room room;
+  const size_t windows = windows_.size();
+  const auto fits = [&] { return windows - room.leaving.size() < kMaxWindows && left_bytes + bytes <= kMaxBytes; };
   for (const auto& [end_ns, id] : past) {
-    const bool is_full = windows_.size() - leaving.size() >= kMaxWindows;
-    if (is_full || now_wall_ns - end_ns > kKeepPastNanos) leaving.push_back(id);
+    const bool is_old = now_wall_ns - end_ns > kKeepPastNanos;
+    if (!is_old && fits()) continue;
+    room.leaving.push_back(id);
+    room.for_room += is_old ? 0 : 1;
+    left_bytes -= windows_.at(id).message.ByteSizeLong();
   }
-  return leaving;
+  room.fits = fits();
+  return room;
 }
 
 absl::StatusOr<wire::MaintenanceWindow> MaintenanceBook::Add(wire::MaintenanceWindow wanted, int64_t now_wall_ns) {
   if (wanted.begin_wall_ns() == 0) wanted.set_begin_wall_ns(now_wall_ns);
   RETURN_IF_ERROR(Check(wanted, now_wall_ns));
   MutexLock writing(writing_);
-  std::vector<uint64_t> leaving;
+  Room room;
   {
     MutexLock lock(mutex_);
     for (const auto& [id, window] : windows_) {
       if (SaysTheSame(window.message, wanted)) return window.message;
     }
-    leaving = Leaving(now_wall_ns);
-    if (windows_.size() - leaving.size() >= kMaxWindows) {
-      return absl::ResourceExhaustedError(absl::StrCat("there are ", kMaxWindows, " windows of maintenance"));
+    room = MakeRoom(wanted.ByteSizeLong(), now_wall_ns);
+    if (!room.fits) {
+      return absl::ResourceExhaustedError(absl::StrCat("there are ", windows_.size() - room.leaving.size(),
+                                                       " windows of maintenance: at most ", kMaxWindows, ", of ",
+                                                       kMaxBytes, " bytes, are kept"));
     }
     wanted.set_id(windows_.empty() ? 1 : windows_.rbegin()->first + 1);
   }
   wanted.set_created_wall_ns(now_wall_ns);
-  RETURN_IF_ERROR(history_.PutMaintenance(wanted, leaving));
+  RETURN_IF_ERROR(history_.PutMaintenance(wanted, room.leaving));
   MutexLock lock(mutex_);
-  for (const uint64_t id : leaving) windows_.erase(id);
+  for (const uint64_t id : room.leaving) windows_.erase(id);
+  if (room.for_room > 0 && on_removed_ != nullptr) on_removed_(room.for_room);
   windows_[wanted.id()] = ToWindow(wanted);
   return wanted;
 }

@@ -117,5 +117,31 @@ TEST_F(MaintenanceBookTest, AFullBookLetsThePastGoAndRefusesBeyond) {
   EXPECT_EQ(store_.LoadMaintenance()->at(0).id(), 2u);
 }
 
+TEST_F(MaintenanceBookTest, ABookThatIsFullByItsBytesLetsThePastGoAndRefusesBeyond) {
+  uint64_t removed = 0;
+  MaintenanceBook book(store_, [&removed](uint64_t windows) { removed += windows; });
+  std::vector<std::string> names;
+  for (int i = 0; i < MaintenanceBook::kMaxNames; ++i) {
+    names.push_back(std::string(MaintenanceBook::kMaxNameBytes - 4, 'n') + std::to_string(1'000 + i));
+  }
+  const auto add = [&](int64_t end_ns, int64_t now_ns) { return book.Add(Window(names, {}, 0, end_ns), now_ns); };
+  const auto bytes = [&] {
+    const std::vector<wire::MaintenanceWindow> kept = store_.LoadMaintenance().value();
+    size_t sum = 0;
+    for (const wire::MaintenanceWindow& window : kept) sum += window.ByteSizeLong();
+    return sum;
+  };
+  int64_t end_ns = kNow + kSecond;
+  absl::StatusOr<wire::MaintenanceWindow> added = add(end_ns, kNow);
+  while (added.ok()) added = add(++end_ns, kNow);
+  EXPECT_THAT(added, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("bytes")));
+  EXPECT_LE(bytes(), MaintenanceBook::kMaxBytes);
+  EXPECT_LT(store_.LoadMaintenance()->size(), 40u) << "long before there are too many";
+  EXPECT_EQ(removed, 0u);
+  ASSERT_OK(add(end_ns + kSecond, kNow + kSecond)) << "the first is over";
+  EXPECT_EQ(removed, 1u);
+  EXPECT_LE(bytes(), MaintenanceBook::kMaxBytes);
+}
+
 }  // namespace
 }  // namespace lockstep

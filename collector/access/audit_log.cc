@@ -1,9 +1,11 @@
 #include "collector/access/audit_log.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <utility>
 
@@ -11,23 +13,45 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
+#include "base/status_macros.h"
 #include "collector/access/valid_text.h"
 
 namespace lockstep {
 namespace {
 
 constexpr mode_t kMode = 0640;
+constexpr char kFormerSuffix[] = ".1";
 
 std::string Cut(absl::string_view text) { return ValidText(text, AuditLog::kMaxFieldBytes); }
 
 }  // namespace
 
-AuditLog::AuditLog(std::string file, const Clock& clock, HistoryStore& history, CollectorMetrics& metrics)
-    : file_(std::move(file)), clock_(clock), history_(history), metrics_(metrics) {}
+AuditLog::AuditLog(std::string file, const Clock& clock, HistoryStore& history, CollectorMetrics& metrics,
+                   int64_t max_file_bytes)
+    : file_(std::move(file)), clock_(clock), history_(history), metrics_(metrics), max_file_bytes_(max_file_bytes) {}
 
 absl::Status AuditLog::CheckFile() const { return file_.empty() ? absl::OkStatus() : Append(""); }
 
+absl::Status AuditLog::Rotate(size_t more) const {
+  struct stat status;
+  if (max_file_bytes_ == 0 || more == 0 || stat(file_.c_str(), &status) != 0 || status.st_size == 0 ||
+      status.st_size + static_cast<int64_t>(more) <= max_file_bytes_) {
+    return absl::OkStatus();
+  }
+  const std::string former = file_ + kFormerSuffix;
+  const bool takes_a_place = access(former.c_str(), F_OK) == 0;
+  if (rename(file_.c_str(), former.c_str()) != 0) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(file_, ": has ", status.st_size, " bytes and cannot be renamed: ", std::strerror(errno)));
+  }
+  if (takes_a_place) metrics_.CountDropped("audit_file");
+  Log(LogLevel::kWarning, "a file of the audit log is full and was renamed",
+      {{"file", former}, {"removed_former", takes_a_place ? "yes" : "no"}});
+  return absl::OkStatus();
+}
+
 absl::Status AuditLog::Append(const std::string& line) const {
+  RETURN_IF_ERROR(Rotate(line.size()));
   const auto refuse = [this] {
     return absl::InvalidArgumentError(absl::StrCat(file_, ": cannot be appended to: ", std::strerror(errno)));
   };

@@ -5,13 +5,15 @@
 //   outcome=ok
 //
 // Lines go into the collector's log, whatever its level, and are appended to a file if one is named. The file is opened
-// anew for each line, so that it may be rotated; it is never shortened or rewritten. History keeps the newest records
+// anew for each line, so that it may be rotated; it is never shortened or rewritten. One that has its bytes is renamed
+// to the same name with ".1", in whose place it comes, and a new one is begun. History keeps the newest records
 // within the limits of collector/store/audit_records.h. Thread-safe.
 
 #ifndef LOCKSTEP_COLLECTOR_ACCESS_AUDIT_LOG_H_
 #define LOCKSTEP_COLLECTOR_ACCESS_AUDIT_LOG_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"
@@ -30,8 +32,12 @@ class AuditLog {
   // Longer texts are cut.
   static constexpr size_t kMaxFieldBytes = 1'024;
 
-  // `file` "" = the log and history alone. References are borrowed.
-  AuditLog(std::string file, const Clock& clock, HistoryStore& history, CollectorMetrics& metrics);
+  // Of a file, before it is renamed: some 300,000 lines.
+  static constexpr int64_t kMaxFileBytes = 64 << 20;
+
+  // `file` "" = the log and history alone. `max_file_bytes` 0 = it is never renamed. References are borrowed.
+  AuditLog(std::string file, const Clock& clock, HistoryStore& history, CollectorMetrics& metrics,
+           int64_t max_file_bytes = kMaxFileBytes);
 
   // INVALID_ARGUMENT if the file cannot be appended to.
   absl::Status CheckFile() const;
@@ -52,11 +58,14 @@ class AuditLog {
  private:
   absl::Status Keep(AuditKind kind, const wire::AuditRecord& record);
   absl::Status Append(const std::string& line) const;
+  // Makes room where the file would have too many bytes with `more`.
+  absl::Status Rotate(size_t more) const;
 
   const std::string file_;
   const Clock& clock_;
   HistoryStore& history_;
   CollectorMetrics& metrics_;
+  const int64_t max_file_bytes_;
   Mutex mutex_;  // a line at a time
 };
 

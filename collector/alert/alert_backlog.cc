@@ -32,24 +32,49 @@ bool Replaces(ChangeRole before, ChangeRole later) {
 
 std::vector<uint64_t> AlertBacklog::Add(const IncidentEvent& event, int64_t now_ns, const ChangeId& id,
                                         bool is_left_over) {
-  std::vector<uint64_t> dropped;
-  if (Fold(event, now_ns, id)) return dropped;
+  std::vector<uint64_t> gone;
+  if (Fold(event, now_ns, id, &gone)) return gone;
   Waiting own{event, now_ns, {}, {}};
   AddTo(own, id);
   if (!is_left_over && SaysNothingNew(event)) return own.numbers;
-  const bool full = waiting_.size() >= options_.max_waiting;
-  if (full && (IsUpdate(own) || !DropOldestUpdate(&dropped))) {
+  while (!HasRoomFor(own)) {
+    if (!IsUpdate(own) && DropOldestUpdate(&gone)) continue;
     ++dropped_;
-    return own.numbers;
+    gone.insert(gone.end(), own.numbers.begin(), own.numbers.end());
+    return gone;
   }
   waiting_.push_back(std::move(own));
-  return dropped;
+  Weigh(waiting_.back());
+  return gone;
+}
+
+size_t AlertBacklog::BytesOf(const Waiting& waiting) {
+  const size_t records = waiting.numbers.size() + waiting.tickets.size();
+  return waiting.event.incident.ByteSizeLong() * std::max<size_t>(records, 1);
+}
+
+void AlertBacklog::Weigh(Waiting& waiting) {
+  bytes_ -= waiting.bytes;
+  waiting.bytes = BytesOf(waiting);
+  bytes_ += waiting.bytes;
+}
+
+// An event that is alone has room whatever its size: a verdict is bounded where it is made.
+bool AlertBacklog::HasRoomFor(const Waiting& own) const {
+  if (waiting_.empty()) return true;
+  return waiting_.size() < options_.max_waiting && bytes_ + BytesOf(own) <= options_.max_bytes;
+}
+
+void AlertBacklog::Erase(std::deque<Waiting>::iterator waiting) {
+  bytes_ -= waiting->bytes;
+  waiting_.erase(waiting);
 }
 
 bool AlertBacklog::NoteWritten(uint64_t ticket, uint64_t number) {
   for (Waiting& waiting : waiting_) {
     if (std::erase(waiting.tickets, ticket) == 0) continue;
     waiting.numbers.push_back(number);
+    Weigh(waiting);
     return true;
   }
   return false;
@@ -75,13 +100,17 @@ void AlertBacklog::NoteQuiet(const wire::Incident& incident) {
 std::vector<AlertBacklog::Waiting> AlertBacklog::TakeAll() {
   std::vector<Waiting> all(std::make_move_iterator(waiting_.begin()), std::make_move_iterator(waiting_.end()));
   waiting_.clear();
+  bytes_ = 0;
+  for (Waiting& waiting : all) waiting.bytes = 0;
   return all;
 }
 
 void AlertBacklog::Resume(Waiting waiting) {
   waiting.failures = 0;
   waiting.not_before_ns = 0;
+  waiting.bytes = 0;
   waiting_.push_back(std::move(waiting));
+  Weigh(waiting_.back());
 }
 
 std::optional<int64_t> AlertBacklog::NextDue() const {
@@ -105,6 +134,7 @@ std::optional<AlertBacklog::Waiting> AlertBacklog::BeginSending(int64_t now_ns) 
   if (!repeat.has_value() || repeat->first > now_ns) return std::nullopt;
   const ToldIncidents::Told* again = told_.Find(repeat->second);
   waiting_.push_back({{Kind::kUpdated, again->incident}, now_ns, {}, {}, /*is_being_sent=*/true});
+  Weigh(waiting_.back());
   return waiting_.back();
 }
 
@@ -112,7 +142,7 @@ std::vector<uint64_t> AlertBacklog::EndSending(int64_t now_ns, const std::string
   const auto sent = BeingSent();
   told_.Note(sent->event, now_ns, thread);
   std::vector<uint64_t> gone = std::move(sent->numbers);
-  waiting_.erase(sent);
+  Erase(sent);
   return gone;
 }
 
@@ -135,7 +165,7 @@ size_t AlertBacklog::CountDue(int64_t now_ns) const {
 }
 
 // O(waiting events): the newest of the same incident decides.
-bool AlertBacklog::Fold(const IncidentEvent& event, int64_t now_ns, const ChangeId& id) {
+bool AlertBacklog::Fold(const IncidentEvent& event, int64_t now_ns, const ChangeId& id, std::vector<uint64_t>* gone) {
   const ChangeRole role = ChangeRoleOf(event.kind);
   for (auto it = waiting_.rbegin(); it != waiting_.rend(); ++it) {
     IncidentEvent& before = it->event;
@@ -150,6 +180,11 @@ bool AlertBacklog::Fold(const IncidentEvent& event, int64_t now_ns, const Change
     }
     before.incident = event.incident;
     AddTo(*it, id);
+    if (it->numbers.size() > kMaxFolded && id.number != 0) {
+      gone->assign(it->numbers.begin() + 1, it->numbers.end() - 1);
+      it->numbers = {it->numbers.front(), it->numbers.back()};
+    }
+    Weigh(*it);
     return true;
   }
   return false;
@@ -166,8 +201,8 @@ bool AlertBacklog::DropOldestUpdate(std::vector<uint64_t>* dropped) {
   const auto oldest =
       std::find_if(waiting_.begin(), waiting_.end(), [](const Waiting& w) { return IsUpdate(w) && !w.is_being_sent; });
   if (oldest == waiting_.end()) return false;
-  *dropped = std::move(oldest->numbers);
-  waiting_.erase(oldest);
+  dropped->insert(dropped->end(), oldest->numbers.begin(), oldest->numbers.end());
+  Erase(oldest);
   ++dropped_;
   return true;
 }

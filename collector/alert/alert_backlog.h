@@ -5,8 +5,9 @@
 // it, anything else replaces an update. An opening, a reopening and a resolution are never folded away, so that a
 // receiver sees every change between firing and resolved, in order; they may go at once. An update may go
 // `update_every_ns` after the receiver was last told of the incident. Order is kept within an incident only: an event
-// that has to be sent again waits for a time of its own, and those of other incidents pass it. Not thread-safe. Times
-// are monotonic nanoseconds.
+// that has to be sent again waits for a time of its own, and those of other incidents pass it. History keeps each
+// change until it is gone here: of what was folded together, the first and the newest, which say the same after a
+// restart. Not thread-safe. Times are monotonic nanoseconds.
 
 #ifndef LOCKSTEP_COLLECTOR_ALERT_ALERT_BACKLOG_H_
 #define LOCKSTEP_COLLECTOR_ALERT_ALERT_BACKLOG_H_
@@ -28,6 +29,7 @@ namespace lockstep {
 
 struct AlertBacklogOptions {
   size_t max_waiting = 1'000;                // events
+  size_t max_bytes = 32 << 20;               // of these, with all that history keeps of them
   size_t max_told = 10'000;                  // incidents that are remembered
   int64_t update_every_ns = 60'000'000'000;  // between two updates of one incident
   int64_t repeat_every_ns = 0;               // what is open is said again after this long; 0 = never
@@ -44,13 +46,17 @@ class AlertBacklog {
     bool is_being_sent = false;
     uint32_t failures = 0;      // attempts in vain
     int64_t not_before_ns = 0;  // after the last of them
+    size_t bytes = 0;           // as it counts against max_bytes
   };
+  // Changes folded into one event that history keeps, before those in the middle are forgotten, all at once.
+  static constexpr size_t kMaxFolded = 8;
 
   // REQUIRES: the limits are above 0.
   explicit AlertBacklog(const AlertBacklogOptions& options) : options_(options), told_(options.max_told) {}
 
   // A full backlog gives up its oldest update to anything but an update; otherwise the new event is dropped. Gives the
-  // numbers of what was dropped, or says nothing new. `is_left_over`: an earlier life could not tell it, so it is new.
+  // numbers of what was dropped, says nothing new, or was folded away. `is_left_over`: an earlier life could not tell
+  // it, so it is new.
   std::vector<uint64_t> Add(const IncidentEvent& event, int64_t now_ns, const ChangeId& id = {},
                             bool is_left_over = false);
 
@@ -98,10 +104,16 @@ class AlertBacklog {
   size_t CountDue(int64_t now_ns) const;
 
   size_t size() const { return waiting_.size(); }
+  size_t bytes() const { return bytes_; }
   uint64_t dropped() const { return dropped_; }
 
  private:
-  bool Fold(const IncidentEvent& event, int64_t now_ns, const ChangeId& id);
+  bool Fold(const IncidentEvent& event, int64_t now_ns, const ChangeId& id, std::vector<uint64_t>* gone);
+  // Brings its bytes, and with them the sum, up to date.
+  void Weigh(Waiting& waiting);
+  static size_t BytesOf(const Waiting& waiting);
+  bool HasRoomFor(const Waiting& own) const;
+  void Erase(std::deque<Waiting>::iterator waiting);
   bool SaysNothingNew(const IncidentEvent& event) const;
   bool DropOldestUpdate(std::vector<uint64_t>* dropped);
   int64_t DueOf(const Waiting& waiting) const;
@@ -114,6 +126,7 @@ class AlertBacklog {
   const AlertBacklogOptions options_;
   ToldIncidents told_;
   std::deque<Waiting> waiting_;  // at most max_waiting, and what Resume brought
+  size_t bytes_ = 0;             // of waiting_
   uint64_t dropped_ = 0;
 };
 

@@ -289,6 +289,38 @@ TEST(AlertBacklogTest, AFullBacklogGivesUpUpdatesFirst) {
   EXPECT_THAT(Drain(backlog), ElementsAre("2:O:0", "4:O:0"));
 }
 
+TEST(AlertBacklogTest, ItsBytesAreBoundedAsItsEventsAre) {
+  const auto event = [](uint64_t id, Kind kind) {
+    IncidentEvent long_one = Event(id, kind);
+    long_one.incident.set_job(std::string(1'000, 'j'));
+    return long_one;
+  };
+  AlertBacklog backlog({.max_bytes = 4'000});
+  backlog.Add(event(1, Kind::kOpened), 0, {.number = 1});
+  backlog.Add(event(2, Kind::kUpdated), 0, {.number = 2});
+  backlog.Add(event(3, Kind::kOpened), 0, {.number = 3});
+  EXPECT_THAT(backlog.Add(event(4, Kind::kUpdated), 0, {.number = 4}), ElementsAre(4)) << "it does not fit";
+  EXPECT_THAT(backlog.Add(event(4, Kind::kOpened), 0, {.number = 5}), ElementsAre(2)) << "the update makes room";
+  EXPECT_EQ(backlog.dropped(), 2u);
+  EXPECT_GT(backlog.bytes(), 3'000u);
+  EXPECT_LE(backlog.bytes(), 4'000u);
+  EXPECT_THAT(Drain(backlog), ElementsAre("1:O:0", "3:O:0", "4:O:0"));
+  EXPECT_EQ(backlog.bytes(), 0u);
+}
+
+TEST(AlertBacklogTest, HistoryKeepsTheFirstAndTheNewestOfWhatWasFolded) {
+  AlertBacklog backlog(Room(10));
+  uint64_t number = 1;
+  backlog.Add(Event(1, Kind::kOpened), 0, {.number = number});
+  std::vector<uint64_t> gone;
+  while (gone.empty()) gone = backlog.Add(Event(1, Kind::kUpdated), 0, {.number = ++number});
+  EXPECT_EQ(number, AlertBacklog::kMaxFolded + 1);
+  EXPECT_EQ(gone.size(), number - 2);
+  EXPECT_EQ(backlog.dropped(), 0u) << "nothing is lost by it";
+  backlog.BeginSending(0);
+  EXPECT_THAT(backlog.EndSending(0), ElementsAre(1, number));
+}
+
 // A receiver of a large enough backlog sees the same openings, resolutions and reopenings as one without a backlog.
 TEST(AlertBacklogTest, RandomSequencesKeepEveryTransitionInOrder) {
   for (uint64_t seed = 1; seed <= 50; ++seed) {

@@ -20,7 +20,9 @@
 
 namespace lockstep {
 
-inline constexpr size_t kMaxToldRecords = 20'000;  // over all receivers
+// Over all receivers. A thread has 30 to 100 bytes; what a receiver answers may be a thousand times as long.
+inline constexpr size_t kMaxToldRecords = 20'000;
+inline constexpr size_t kMaxToldBytes = 8 << 20;
 
 class ToldRecords {
  public:
@@ -28,7 +30,7 @@ class ToldRecords {
   ToldRecords(RocksDatabase& database, CorruptRecords& corrupt)
       : database_(database),
         corrupt_(corrupt),
-        records_(database, std::string(kToldKeyPrefix), {.records = kMaxToldRecords}) {}
+        records_(database, std::string(kToldKeyPrefix), {.records = kMaxToldRecords, .bytes = kMaxToldBytes}) {}
 
   // As HistoryStore::PutTold.
   absl::StatusOr<size_t> Put(const ToldAlert& told);

@@ -72,5 +72,21 @@ TEST_F(ToldRecordsTest, TheOldestIncidentsMakeRoom) {
   EXPECT_THAT(store_->LoadTold().value(), ElementsAre(ToldAlert{2, "chat", "", "1"}));
 }
 
+TEST_F(ToldRecordsTest, LongThreadsMakeRoomForNewerOnes) {
+  Open();
+  const std::string thread(60'000, 't');
+  const size_t fit = kMaxToldBytes / thread.size();
+  size_t removed = 0;
+  for (uint64_t id = 1; id <= fit + 10; ++id) {
+    PutIncident(id);
+    removed += store_->PutTold({id, "chat", "", thread}).value();
+  }
+  const std::vector<ToldAlert> kept = store_->LoadTold().value();
+  EXPECT_EQ(kept.size() + removed, fit + 10);
+  EXPECT_LE(kept.size() * thread.size(), kMaxToldBytes);
+  EXPECT_GE(kept.size() + 1, fit);
+  EXPECT_EQ(kept.back().incident, fit + 10);
+}
+
 }  // namespace
 }  // namespace lockstep
