@@ -322,6 +322,7 @@ std::vector<RankWork> WorkOf(const TraceAnalysis& analysis) {
   for (size_t rank = 0; rank < ranks.size() && profile.steps > 0; ++rank) {
     own[rank] = UsualWorkIn(profile.Row(profile.own, rank), first_step, analysis.steps.steps).seconds;
   }
+  const bool has_peers = analysis.roles.has_peers();
   std::vector<RankWork> work;
   for (size_t rank = 0; rank < ranks.size(); ++rank) {
     if (own[rank] <= 0) continue;
@@ -330,7 +331,10 @@ std::vector<RankWork> WorkOf(const TraceAnalysis& analysis) {
       const auto at = static_cast<size_t>(peer);
       if (at != rank && own[at] > 0) peers.push_back(own[at]);
     }
-    work.push_back({.rank = ranks[rank].rank, .own_seconds = own[rank], .peer_seconds = MedianInPlace(&peers)});
+    work.push_back({.rank = ranks[rank].rank,
+                    .own_seconds = own[rank],
+                    .peer_seconds = MedianInPlace(&peers),
+                    .duty = has_peers ? analysis.roles.class_of_rank[rank] : -1});
   }
   return work;
 }

@@ -41,6 +41,7 @@ struct RankWork {
   int32_t rank = -1;
   double own_seconds = 0;   // outside of operations
   double peer_seconds = 0;  // the same of its peers, median; 0 = it has none
+  int32_t duty = -1;        // the same for ranks of equal duty; -1 = the records do not tell
 };
 
 // Operations that count the steps of the job; see steps/pacemaker.h.

@@ -44,6 +44,20 @@ TEST(JobEngineTest, NamesTheSlowRankAndNoVictim) {
   EXPECT_EQ(run.states[58], JobState::kHealthy);
 }
 
+TEST(JobEngineTest, RanksOfEqualDutyAreToldApartFromOthers) {
+  const auto first_stage = [](int rank) { return rank < 4 ? 0 : -1; };
+  const auto second_stage = [](int rank) { return rank < 4 ? -1 : 0; };
+  std::vector<GeneratedOperation> program = WorldOnlyProgram();
+  program.push_back({.kind = OperationKind::kAllGather, .group_of_rank = first_stage});
+  program.push_back({.kind = OperationKind::kReduceScatter, .group_of_rank = second_stage});
+  const PlayedJob run = Play({.ranks = 8, .program = program}, 60);
+  ASSERT_EQ(run.ranks.size(), 8u);
+  EXPECT_GE(run.ranks[0].duty, 0);
+  EXPECT_GE(run.ranks[4].duty, 0);
+  EXPECT_NE(run.ranks[0].duty, run.ranks[4].duty);
+  for (const RankSummary& rank : run.ranks) EXPECT_EQ(rank.duty, run.ranks[rank.rank < 4 ? 0 : 4].duty) << rank.rank;
+}
+
 TEST(JobEngineTest, PlacesOfTooManyHostsAreCountedAndThoseThatAreForgottenMakeRoom) {
   JobEngine engine({});
   const Places somewhere = {"r1", "", "", ""};

@@ -33,6 +33,7 @@ std::vector<RankSummary> SummarizeRanks(const Roster& roster, const std::vector<
     const int32_t slot = roster.SlotOfRank(own.rank);
     if (slot < 0) continue;
     RankSummary& rank = ranks[static_cast<size_t>(slot)];
+    rank.duty = own.duty;
     rank.own_seconds_per_step = own.own_seconds;
     rank.wait_seconds_per_step = std::max(0.0, step_seconds - own.own_seconds);
   }

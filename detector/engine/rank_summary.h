@@ -34,6 +34,7 @@ struct RankSummary {
   double own_seconds_per_step = 0;   // 0 = unknown
   double wait_seconds_per_step = 0;  // 0 = unknown
   int64_t last_seen_ns = 0;
+  int32_t duty = -1;  // the same for ranks that do the same work, in the newest look; -1 = not known
 };
 
 // By rank. `work`: as of the newest look that knew steps. `step_seconds`: of the newest steps.

@@ -12,6 +12,7 @@
 #ifndef LOCKSTEP_DETECTOR_MODEL_ROLES_H_
 #define LOCKSTEP_DETECTOR_MODEL_ROLES_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -45,6 +46,10 @@ struct JobRoles {
   std::vector<std::vector<int32_t>> classes;  // rank indices, rising; classes by their lowest rank
   std::vector<int32_t> pipeline_of_rank;      // ranks connected by Send/Recv of stages; -1 = the rank does none
 
+  // Without any peers classes say nothing: each rank is one.
+  bool has_peers() const {
+    return std::any_of(classes.begin(), classes.end(), [](const auto& members) { return members.size() > 1; });
+  }
   const std::vector<int32_t>& PeersOf(size_t rank) const { return classes[static_cast<size_t>(class_of_rank[rank])]; }
 };
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/types/span.h"
+#include "detector/patterns/expected_ranges.h"
 #include "detector/patterns/outlying_workers.h"
 #include "detector/stats/median.h"
 
@@ -210,7 +211,7 @@ class UnitSearch {
       return unit.of_all && unit.duty == duty && unit.group >= FunctionGroup::kLaunch;
     });
     if (!has_part) {
-      const double most = TraitsOf(FunctionGroup::kOtherHost).most_beta;
+      const double most = MostExpected(FunctionGroup::kOtherHost);
       TakeAll(FunctionGroup::kOtherHost, duty, SumsOf(FunctionGroup::kLaunch, FunctionGroup::kOtherHost, duty), most);
     }
   }
@@ -267,14 +268,16 @@ class UnitSearch {
     }
     // Ranks wait in a barrier for the latest, which waits least: what even that one spends there is the barrier's own.
     if (group == FunctionGroup::kBarrier &&
-        static_cast<double>(*std::min_element(beta.begin(), beta.end())) <= traits.most_beta) {
+        static_cast<double>(*std::min_element(beta.begin(), beta.end())) <= MostExpected(group)) {
       return;
     }
     const bool beside_gpu = group == FunctionGroup::kOtherHost || group == FunctionGroup::kLaunch ||
                             group == FunctionGroup::kSynchronisation;
     if (!options_.judges_all || (beside_gpu && !gpu_works)) return;
-    TakeAll(group, duty, {beta.begin(), beta.end()}, std::max(options_.least_beta, traits.most_beta));
+    TakeAll(group, duty, {beta.begin(), beta.end()}, std::max(options_.least_beta, MostExpected(group)));
   }
+
+  double MostExpected(FunctionGroup group) const { return ExpectedRangeOf(group, framework_, phase_).most_beta; }
 
   const PatternFleet& fleet_;
   const DutyOrder& order_;
@@ -282,6 +285,8 @@ class UnitSearch {
   const ComparisonOptions& options_;
   std::array<std::vector<float>, kFunctionGroups> group_distances_;
   Columns columns_;
+  const KernelFramework framework_ = FrameworkOf(fleet_);
+  const WindowPhase phase_ = PhaseOf(fleet_);
   std::vector<AbnormalUnit> found_;
 };
 

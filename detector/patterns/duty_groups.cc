@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -19,6 +20,8 @@ constexpr float kHardlyBeta = 0.002F;
 constexpr size_t kMostSlips = 2;       // differences of a worker that is no kind of its own
 constexpr size_t kWorkersPerSlip = 8;  // fewer than one of so many workers are such ones
 constexpr size_t kLeastPeers = 3;
+// Of names of operators: ranks of one framework share most, even where summaries leave some out; of two, none.
+constexpr double kSharedOperators = 0.1;
 
 struct Work {
   std::array<float, kComputeGroups> calls = {};  // per step, or per second where steps are not marked
@@ -53,6 +56,43 @@ std::vector<Work> WorkOf(const PatternFleet& fleet) {
     }
   }
   return work;
+}
+
+bool UsesGpu(const Work& work) {
+  return std::any_of(work.beta.begin(), work.beta.end(), [](float beta) { return beta > 0; });
+}
+
+// Of the names that either calls.
+double SharedOperators(const std::vector<size_t>& a, const std::vector<size_t>& b) {
+  std::vector<size_t> both;
+  std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(both));
+  return static_cast<double>(both.size()) / static_cast<double>(a.size() + b.size() - both.size());
+}
+
+// A worker without any operators is as the first ones are.
+std::vector<std::vector<uint32_t>> GroupsByOperators(const PatternFleet& fleet) {
+  std::vector<std::vector<size_t>> operators(fleet.workers().size());
+  for (size_t index = 0; index < fleet.functions().size(); ++index) {
+    const FleetFunction& function = fleet.functions()[index];
+    if (function.kind != FunctionKind::kOperator) continue;
+    for (const PatternCell& cell : function.cells) operators[cell.worker].push_back(index);
+  }
+  std::vector<std::vector<uint32_t>> groups;
+  for (uint32_t worker = 0; worker < operators.size(); ++worker) {
+    const auto alike = std::find_if(groups.begin(), groups.end(), [&](const std::vector<uint32_t>& members) {
+      const std::vector<size_t>& theirs = operators[members.front()];
+      return theirs.empty() || operators[worker].empty() ||
+             SharedOperators(theirs, operators[worker]) >= kSharedOperators;
+    });
+    if (alike != groups.end()) {
+      alike->push_back(worker);
+    } else if (groups.size() < kMostDuties) {
+      groups.push_back({worker});
+    } else {
+      groups.back().push_back(worker);
+    }
+  }
+  return groups;
 }
 
 std::optional<std::vector<std::vector<uint32_t>>> StatedDuties(const PatternFleet& fleet) {
@@ -97,6 +137,7 @@ std::vector<std::vector<uint32_t>> DutyGroups(const PatternFleet& fleet) {
   std::optional<std::vector<std::vector<uint32_t>>> stated = StatedDuties(fleet);
   if (stated.has_value()) return *std::move(stated);
   const std::vector<Work> work = WorkOf(fleet);
+  if (std::none_of(work.begin(), work.end(), UsesGpu)) return GroupsByOperators(fleet);
   std::vector<std::vector<uint32_t>> groups;
   for (uint32_t worker = 0; worker < work.size(); ++worker) {
     auto group = std::find_if(groups.begin(), groups.end(), [&](const std::vector<uint32_t>& members) {

@@ -2,7 +2,8 @@
 //
 // Where all workers have a duty (from communicators, FleetWorker::duty), that is it. Else workers are alike when their
 // GPUs run about as many kernels of each group per step: numbers that follow from the program and hardly from chance.
-// Stages of a pipeline and ranks of different frameworks fall apart so. Without work on GPUs, all are alike.
+// Stages of a pipeline and ranks of different frameworks fall apart so. Without work on GPUs, those are alike who call
+// operators of the same names: frameworks share none.
 //
 // O(workers * groups found), at most kMostDuties of which the last takes the rest. Pure.
 

@@ -1,8 +1,7 @@
-// Which functions are one thing, what it means when that thing takes long, and how much of a window it may take.
+// Which functions are one thing, and what it means when that thing takes long.
 //
-// The table knows functions by words in their names; whoever adds a framework adds rows. A range is what the share of a
-// window (beta) of the whole group is in jobs where nothing is wrong; above it something is, whatever the peers do.
-// Sources of the ranges are in docs/detection.md. Pure functions; thread-safe.
+// The table knows functions by words in their names; whoever adds a framework adds rows. How much of a window a group
+// may take is in expected_ranges.h. Pure functions; thread-safe.
 
 #ifndef LOCKSTEP_DETECTOR_PATTERNS_FUNCTION_GROUP_H_
 #define LOCKSTEP_DETECTOR_PATTERNS_FUNCTION_GROUP_H_
@@ -59,7 +58,6 @@ inline constexpr int kFunctionGroups = 20;  // as many as there are above
 struct GroupTraits {
   const char* name;
   PatternClass pattern_class;
-  double most_beta;  // of all functions of the group together; 1 = any
   bool one_thing;    // its functions are judged together; else one by one
   bool takes_calls;  // what its functions call counts as theirs (critical_path.h)
 };

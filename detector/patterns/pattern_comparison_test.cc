@@ -203,6 +203,86 @@ TEST(PatternComparisonTest, TwoFrameworksInOneJobAreTwoKinds) {
   EXPECT_EQ(ComparePatterns(fleet).duties, 2u);
 }
 
+// A rank whose host computes for `work` of the time with operators of one framework, without any GPU.
+RankPatterns HostRank(int32_t rank, const std::string& framework, double work) {
+  RankPatterns patterns;
+  patterns.rank = rank;
+  patterns.window_seconds = 10;
+  patterns.steps = 10;
+  for (int i = 0; i < 8; ++i) {
+    patterns.functions.push_back(Pattern(FunctionKind::kOperator, absl::StrCat(framework, i), work / 8));
+  }
+  patterns.functions.push_back(Pattern(FunctionKind::kOperator, "gloo:all_reduce", 0.75 - work, 10));
+  return patterns;
+}
+
+TEST(PatternComparisonTest, TwoFrameworksWithoutGpusAreTwoKinds) {
+  PatternFleet fleet;
+  PatternFleet of_one;
+  for (int32_t rank = 0; rank < 16; ++rank) {
+    const bool is_other = rank % 5 == 0;
+    fleet.Add(HostRank(rank, is_other ? "PjitFunction" : "aten::op", is_other ? 0.7 : 0.3));
+    of_one.Add(HostRank(rank, "aten::op", is_other ? 0.7 : 0.3));
+  }
+  ASSERT_THAT(ComparePatterns(of_one).findings, SizeIs(1)) << "of one framework the four would be accused";
+  EXPECT_EQ(ComparePatterns(fleet).duties, 2u);
+  EXPECT_THAT(ComparePatterns(fleet).findings, IsEmpty());
+}
+
+TEST(PatternComparisonTest, FunctionsOfOneThingAreAbnormalTogether) {
+  PatternFleet fleet;
+  for (int32_t rank = 0; rank < 32; ++rank) {
+    RankPatterns patterns = Rank(rank);
+    const double each = rank == 5 ? 0.024 : 0.001;  // of two functions: each below the least excess, not both
+    patterns.functions[3].beta = each;
+    patterns.functions.push_back(Pattern(FunctionKind::kPython, "gc.py(12): gc.collect", each, 1));
+    patterns.functions[4].beta -= 2 * each;
+    fleet.Add(patterns);
+  }
+  const PatternReport report = ComparePatterns(fleet);
+  ASSERT_THAT(report.findings, SizeIs(1));
+  EXPECT_EQ(report.findings[0].pattern_class, PatternClass::kGarbageCollection);
+  EXPECT_THAT(report.findings[0].workers, ElementsAre(5));
+  EXPECT_THAT(report.findings[0].functions, SizeIs(2));
+}
+
+// Hosts whose operators take half of the time; `spread`: of the durations of their calls.
+PatternFleet BusyHosts(double spread, bool use_gpus) {
+  PatternFleet fleet;
+  for (int32_t rank = 0; rank < 16; ++rank) {
+    RankPatterns patterns = Rank(rank, 0.003, 0.3);
+    if (!use_gpus) patterns.functions.erase(patterns.functions.begin());
+    for (const char* call : {"cudaLaunchKernelExC", "cudaStreamSynchronize", "cudaMalloc"}) {
+      patterns.functions.push_back(Pattern(FunctionKind::kRuntime, call, 0.01));
+    }
+    for (int i = 0; i < 8; ++i) {
+      patterns.functions.push_back(Pattern(FunctionKind::kOperator, absl::StrCat("aten::op", i), 0.07));
+      patterns.functions.push_back(Pattern(FunctionKind::kPython, absl::StrCat("work.py(", i, "): f"), 0.002));
+    }
+    for (FunctionPattern& function : patterns.functions) {
+      if (function.kind != FunctionKind::kGpuCompute) function.spread = spread;
+    }
+    fleet.Add(patterns);
+  }
+  return fleet;
+}
+
+bool IsContended(const PatternFleet& fleet) {
+  for (const PatternFinding& finding : ComparePatterns(fleet).findings) {
+    if (finding.pattern_class == PatternClass::kHostContention && finding.of_all) return true;
+  }
+  return false;
+}
+
+TEST(PatternComparisonTest, WhereCallsOfAllHostsAreOfManyLengthsTheHostsAreContended) {
+  EXPECT_TRUE(IsContended(BusyHosts(2, /*use_gpus=*/true)));
+  EXPECT_FALSE(IsContended(BusyHosts(0.2, /*use_gpus=*/true))) << "they have much to do";
+}
+
+TEST(PatternComparisonTest, WithoutWorkOfGpusCallsAreOfManyLengthsByNature) {
+  EXPECT_FALSE(IsContended(BusyHosts(2, /*use_gpus=*/false)));
+}
+
 TEST(PatternFleetTest, TheFirstProfileOfARankCounts) {
   PatternFleet fleet = Fleet(2);
   EXPECT_FALSE(fleet.Add(Rank(1, 0.5)));
@@ -267,6 +347,23 @@ TEST(PatternVerdictTest, EvidenceOfAKnownFindingIsNoSecondLine) {
   known.verdicts[0].culprits.push_back({.host = "a", .rank = 5});
   known.ledger = {.reference_seconds = 0.7, .measured_seconds = 1, .unexplained_seconds = 0.3};
   EXPECT_THAT(Joined(Fleet(32, {Rank(5, 0.003, 0.9)}), known).ledger.lines, IsEmpty());
+}
+
+TEST(PatternVerdictTest, WhatTheComparisonLeftOutIsTold) {
+  PatternFleet fleet = Fleet(32, {Rank(5, 0.2)});
+  fleet.Add(Rank(3, 0.5));
+  const JobReport found = Joined(fleet, {});
+  ASSERT_THAT(found.verdicts, SizeIs(1));
+  EXPECT_THAT(found.verdicts[0].evidence.back().text(), HasSubstr("2 further profiles of ranks that had one already"));
+
+  RankPatterns many = Rank(0);
+  for (size_t i = 0; i < kMostFleetFunctions; ++i) {
+    many.functions.push_back(Pattern(FunctionKind::kPython, absl::StrCat("f", i), 1e-6));
+  }
+  const JobReport alike = Joined(Fleet(0, {many}), {});
+  ASSERT_THAT(alike.verdicts, SizeIs(1));
+  EXPECT_EQ(alike.verdicts[0].type(), FindingType::kAbstention);
+  EXPECT_THAT(alike.verdicts[0].evidence.back().text(), HasSubstr("Left out of the comparison: 5 functions of ranks"));
 }
 
 TEST(PatternVerdictTest, WhereNothingCouldBeToldProfilesSaySo) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -130,17 +131,25 @@ bool Covers(const Verdict& verdict, const Verdict& found) {
                                                 [&](const Culprit& one) { return IsAbout(verdict, one); });
 }
 
+std::optional<ProfilesLeftOut> LeftOut(const PatternFleet& fleet) {
+  if (fleet.left_out_cells() == 0 && fleet.repeated_ranks() == 0) return std::nullopt;
+  return ProfilesLeftOut{
+      .rows = fleet.left_out_cells(), .functions = kMostFleetFunctions, .repeated = fleet.repeated_ranks()};
+}
+
 void Abstain(const PatternFleet& fleet, const PatternReport& patterns, JobReport& report) {
   const ProfilesAlike alike{.ranks = fleet.workers().size(),
                             .duties = patterns.duties,
                             .largest_duty = patterns.largest_duty,
                             .idle = patterns.idle};
-  for (Verdict& verdict : report.verdicts) {
-    if (verdict.type() != FindingType::kAbstention) continue;
-    verdict.Add(alike);
-    return;
+  auto known = std::find_if(report.verdicts.begin(), report.verdicts.end(),
+                            [](const Verdict& verdict) { return verdict.type() == FindingType::kAbstention; });
+  if (known == report.verdicts.end()) {
+    known = report.verdicts.insert(known, Verdict::Abstention(alike));
+  } else {
+    known->Add(alike);
   }
-  report.verdicts.push_back(Verdict::Abstention(alike));
+  if (const std::optional<ProfilesLeftOut> left_out = LeftOut(fleet)) known->Add(*left_out);
 }
 
 }  // namespace
@@ -153,8 +162,10 @@ void AddPatternFindings(const PatternFleet& fleet, const PatternReport& patterns
     return;
   }
   const PatternVerdicts verdicts(fleet, trace);
+  const std::optional<ProfilesLeftOut> left_out = LeftOut(fleet);
   for (const PatternFinding& finding : patterns.findings) {
     Verdict found = verdicts.Of(finding);
+    if (left_out.has_value()) found.evidence.push_back({EvidenceKind::kCounter, *left_out});
     const auto known = std::find_if(report.verdicts.begin(), report.verdicts.end(),
                                     [&](const Verdict& verdict) { return Covers(verdict, found); });
     if (known != report.verdicts.end()) {

@@ -28,6 +28,7 @@ JobReport DiagnoseProfiles(const std::string& job, absl::Span<const ProfiledRank
     place.rank = rank.patterns.rank;
     place.pid = rank.pid;
     place.host = HostIndex(rank.patterns.host, places);
+    fleet.mutable_workers().back().duty = rank.duty;
   }
   JobReport report;
   report.job = job;

@@ -15,6 +15,7 @@ namespace lockstep {
 struct ProfiledRank {
   RankPatterns patterns;  // with rank and host
   int32_t pid = 0;
+  int32_t duty = -1;  // ranks of equal duty do the same work; -1 = not known, and profiles have to tell
 };
 
 // The state is slow where software is accused, else unknown with the reason. Second profiles of a rank are left out.

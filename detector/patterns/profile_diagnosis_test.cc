@@ -50,6 +50,28 @@ TEST(ProfileDiagnosisTest, TheRankThatWaitsForItsDataIsNamedWithItsHost) {
   EXPECT_EQ(verdict.culprits[0].pid, 105);
 }
 
+// Calls are as many on all ranks, so that profiles alone do not tell the stages apart.
+TEST(ProfileDiagnosisTest, RanksAreComparedWithinTheirDuty) {
+  std::vector<ProfiledRank> ranks;
+  for (int32_t rank = 0; rank < 12; ++rank) {
+    ProfiledRank& added = ranks.emplace_back();
+    added.patterns.rank = rank;
+    added.patterns.host = "node-0";
+    added.patterns.window_seconds = 1;
+    const double share = rank < 3 ? 0.9 : 0.4;
+    added.patterns.functions = {{.kind = FunctionKind::kGpuCompute,
+                                 .name = "gemm",
+                                 .beta = share,
+                                 .calls_per_second = 10,
+                                 .mean_seconds = share / 10}};
+  }
+  ASSERT_EQ(DiagnoseProfiles("job", ranks).verdicts.front().culprits.size(), 3u) << "a stage with more to do";
+  for (ProfiledRank& rank : ranks) rank.duty = rank.patterns.rank < 3 ? 0 : 1;
+  const JobReport report = DiagnoseProfiles("job", ranks);
+  ASSERT_EQ(report.verdicts.size(), 1u);
+  EXPECT_EQ(report.verdicts[0].type(), FindingType::kAbstention);
+}
+
 TEST(ProfileDiagnosisTest, NothingIsSaidWhereAllAreAlike) {
   const JobReport report = DiagnoseProfiles("job", {Rank(0, 0.01), Rank(1, 0.01), Rank(2, 0.01)});
   EXPECT_EQ(report.state, JobState::kUnknown);

@@ -1,9 +1,7 @@
 #include "detector/patterns/trace_duties.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "detector/model/operation_instances.h"
@@ -14,9 +12,7 @@ namespace lockstep {
 void StateDuties(const Trace& trace, PatternFleet& fleet) {
   if (trace.operations.empty()) return;
   const JobRoles roles = InferRoles(trace, MatchOperations(trace));
-  const bool has_peers = std::any_of(roles.classes.begin(), roles.classes.end(),
-                                     [](const std::vector<int32_t>& members) { return members.size() > 1; });
-  if (!has_peers) return;
+  if (!roles.has_peers()) return;
   absl::flat_hash_map<int32_t, int32_t> duty_of_rank;
   for (size_t i = 0; i < trace.ranks.size(); ++i) duty_of_rank.emplace(trace.ranks[i].rank, roles.class_of_rank[i]);
   for (FleetWorker& worker : fleet.mutable_workers()) {

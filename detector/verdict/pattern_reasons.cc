@@ -1,7 +1,11 @@
 #include "detector/verdict/pattern_reasons.h"
 
+#include <string>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "detector/verdict/wording.h"
 
 namespace lockstep {
@@ -45,6 +49,19 @@ std::string Sentence(const ProfilesAlike& reason) {
                     " of ranks)");
   }
   return absl::StrFormat("%s. In %.1f%% of the time nothing ran that the profiler sees.", text, 100 * reason.idle);
+}
+
+std::string Sentence(const ProfilesLeftOut& reason) {
+  std::vector<std::string> parts;
+  if (reason.rows > 0) {
+    parts.push_back(
+        absl::StrCat(reason.rows, " functions of ranks, beyond the first ", reason.functions, " names of the job"));
+  }
+  if (reason.repeated > 0) {
+    parts.push_back(absl::StrCat(reason.repeated, " further profile", reason.repeated == 1 ? "" : "s",
+                                 " of ranks that had one already"));
+  }
+  return absl::StrCat("Left out of the comparison: ", absl::StrJoin(parts, "; "), ".");
 }
 
 }  // namespace lockstep

@@ -44,9 +44,18 @@ struct ProfilesAlike {
   bool operator==(const ProfilesAlike&) const = default;
 };
 
+// What the comparison of profiles could not take in.
+struct ProfilesLeftOut {
+  uint64_t rows = 0;       // functions of ranks for which there was no room
+  uint64_t functions = 0;  // for which there is room in a job
+  uint64_t repeated = 0;   // further profiles of a rank
+  bool operator==(const ProfilesLeftOut&) const = default;
+};
+
 std::string Sentence(const WorkTakesLonger& reason);
 std::string Sentence(const FunctionTakesLonger& reason);
 std::string Sentence(const ProfilesAlike& reason);
+std::string Sentence(const ProfilesLeftOut& reason);
 
 }  // namespace lockstep
 

@@ -53,7 +53,7 @@ using ReasonKinds = ReasonKindList<
     // Hosts, their processes, and NCCL's RAS service.
     KernelLine, HardwareReport, ProgramStorm, RasSays, RasCountsLaunches, WaitsForDevice, CpuTime,
     // Profiles.
-    WorkTakesLonger, FunctionTakesLonger, ProfilesAlike,
+    WorkTakesLonger, FunctionTakesLonger, ProfilesAlike, ProfilesLeftOut,
     // Counters.
     NoCounters, CounterExcursion, NotLookedAt, SamplesLeftOut, JobDidLess, NoDegradationSeen, PlaceStandsOut,
     OnlyMemberStandsOut>;

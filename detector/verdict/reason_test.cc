@@ -38,6 +38,10 @@ TEST(ReasonTest, ProfilesSayTheirNumbers) {
       {ProfilesAlike{.ranks = 8, .duties = 2, .largest_duty = 4, .idle = 0.05},
        "The profiles of 8 ranks show no function that takes more time than is expected, or than on ranks of equal duty "
        "(2 kinds of ranks). In 5.0% of the time nothing ran that the profiler sees."},
+      {ProfilesLeftOut{.rows = 7, .functions = 8192, .repeated = 1},
+       "Left out of the comparison: 7 functions of ranks, beyond the first 8192 names of the job; 1 further profile of "
+       "ranks that had one already."},
+      {ProfilesLeftOut{.repeated = 2}, "Left out of the comparison: 2 further profiles of ranks that had one already."},
   };
   for (const auto& [reason, text] : cases) EXPECT_EQ(Sentence(reason), text);
 }
