@@ -51,6 +51,9 @@ class StackSampler {
     if (python_.has_value()) python = python_->Sample();
     // What was read of a process that has taken the pid meanwhile is thrown away.
     RETURN_IF_ERROR(Check());
+    if (threads.tracer != 0) {
+      left_out_.insert(absl::StrCat("a debugger holds the process, pid ", threads.tracer, ": it may stand for that"));
+    }
     if (!threads.has_syscalls) left_out_.insert("no system calls: /proc/PID/syscall may not be read: CAP_SYS_PTRACE");
     if (!threads.has_stacks) left_out_.insert("no kernel stacks: /proc/PID/stack may not be read: CAP_SYS_ADMIN");
     tally_.Add(threads, python);

@@ -27,6 +27,7 @@
 #include "base/clock.h"
 #include "base/stop_signal.h"
 #include "base/testing/status_matchers.h"
+#include "base/testing/temporary_directory.h"
 #include "proto/stacks.pb.h"
 
 namespace lockstep {
@@ -197,7 +198,78 @@ TEST_F(StackDumpTest, TheAgentDoesNotWaitForItAtItsEnd) {
   EXPECT_THAT(Dump(child.process(root_), 10, 10 * kNanosPerSecond).status(), StatusIs(absl::StatusCode::kCancelled, _));
 }
 
-TEST(ThreadListTest, ReadsWhatTheKernelSays) {
+// A process 7 of two threads, as /proc has it.
+class ThreadListTest : public ::testing::Test {
+ protected:
+  ThreadListTest() {
+    Thread(9, "pt_data_worker", 'D', "");
+    Thread(7, "python3", 'S', absl::StrCat(SYS_futex, " 0x1 0x2\n"));
+    proc_.Write("proc/7/status", "Name:\tpython3\nState:\tS (sleeping)\nTracerPid:\t0\n");
+  }
+
+  void Thread(int tid, const std::string& name, char state, const std::string& syscall) {
+    const std::string task = absl::StrCat("proc/7/task/", tid, "/");
+    proc_.Write(task + "stat", absl::StrCat(tid, " (", name, ") ", std::string(1, state),
+                                            " 1 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 2 0 4711 1 1\n"));
+    proc_.Write(task + "comm", name + "\n");
+    if (!syscall.empty()) proc_.Write(task + "syscall", syscall);
+  }
+
+  ThreadList List() {
+    absl::StatusOr<ThreadList> list = ListThreads(*RootedFs::Open(proc_.path().string()), 7);
+    EXPECT_OK(list);
+    return list.value_or(ThreadList());
+  }
+
+  TemporaryDirectory proc_;
+};
+
+TEST_F(ThreadListTest, TheMainThreadComesFirstWithItsNameStateAndCall) {
+  const ThreadList list = List();
+  ASSERT_EQ(list.threads.size(), 2u);
+  EXPECT_EQ(list.threads[0].tid, 7);
+  EXPECT_EQ(list.threads[0].name, "python3");
+  EXPECT_EQ(list.threads[0].state, 'S');
+  EXPECT_THAT(list.threads[0].frames, ElementsAre("syscall futex"));
+  EXPECT_EQ(list.threads[1].name, "pt_data_worker");
+  EXPECT_EQ(list.threads[1].state, 'D');
+  EXPECT_THAT(list.threads[1].frames, ElementsAre());
+  EXPECT_EQ(list.tracer, 0);
+  EXPECT_TRUE(list.has_syscalls);
+}
+
+TEST_F(ThreadListTest, WithoutAStackTheFunctionThatItWaitsIn) {
+  proc_.Write("proc/7/task/7/wchan", "futex_wait_queue");
+  proc_.Write("proc/7/task/9/wchan", "0");
+  EXPECT_THAT(List().threads[0].frames, ElementsAre("syscall futex", "futex_wait_queue"));
+  EXPECT_THAT(List().threads[1].frames, ElementsAre());
+}
+
+TEST_F(ThreadListTest, TheStackOfTheKernelInItsPlaceWhereItMayBeRead) {
+  proc_.Write("proc/7/task/7/wchan", "futex_wait_queue");
+  proc_.Write("proc/7/task/7/stack", "[<0>] futex_wait_queue+0x60/0x90\n[<0>] do_futex+0x1/0x2\n");
+  EXPECT_THAT(List().threads[0].frames, ElementsAre("syscall futex", "do_futex", "futex_wait_queue"));
+}
+
+TEST_F(ThreadListTest, ADebuggerThatHoldsTheProcessIsTold) {
+  proc_.Write("proc/7/status", "Name:\tpython3\nState:\tt (tracing stop)\nTracerPid:\t4711\n");
+  EXPECT_EQ(List().tracer, 4711);
+}
+
+TEST_F(ThreadListTest, OfTooManyThreadsTheRestIsCounted) {
+  for (int tid = 100; tid < 100 + static_cast<int>(kMaxListedThreads); ++tid) Thread(tid, "worker", 'S', "");
+  EXPECT_EQ(List().threads.size(), kMaxListedThreads);
+  EXPECT_EQ(List().left_out, 2u);
+}
+
+TEST_F(ThreadListTest, AProcessThatHasEndedIsNone) {
+  EXPECT_THAT(ListThreads(*RootedFs::Open(proc_.path().string()), 8).status(),
+              StatusIs(absl::StatusCode::kNotFound, _));
+}
+
+TEST_F(ThreadListTest, ReadsWhatTheKernelSays) {
+  EXPECT_EQ(ParseTracer("Name:\tx\n"), 0);
+  EXPECT_EQ(ParseTracer("TracerPid:\tnobody\n"), 0);
   EXPECT_EQ(DescribeSyscall("running\n"), "");
   EXPECT_EQ(DescribeSyscall("-1 0x7ffd 0x7f00\n"), "");
   EXPECT_EQ(DescribeSyscall("9999 0x1 0x2\n"), "syscall 9999");

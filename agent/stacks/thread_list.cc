@@ -106,6 +106,14 @@ void ReadFrames(const RootedFs& root, const std::string& task, KernelThread& thr
 
 }  // namespace
 
+int32_t ParseTracer(absl::string_view text) {
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    int32_t pid = 0;
+    if (absl::ConsumePrefix(&line, "TracerPid:") && absl::SimpleAtoi(line, &pid)) return pid;
+  }
+  return 0;
+}
+
 std::string DescribeSyscall(absl::string_view text) {
   const absl::string_view first = text.substr(0, text.find_first_of(" \n"));
   long number = -1;
@@ -138,6 +146,8 @@ absl::StatusOr<ThreadList> ListThreads(const RootedFs& root, int32_t pid) {
   std::sort(tids.begin(), tids.end(),
             [pid](int32_t a, int32_t b) { return std::pair(a != pid, a) < std::pair(b != pid, b); });
   ThreadList list;
+  const absl::StatusOr<std::string> status = root.ReadFile(absl::StrCat("proc/", pid, "/status"), kMaxSmallFile);
+  if (status.ok()) list.tracer = ParseTracer(*status);
   list.left_out = tids.size() - std::min(tids.size(), kMaxListedThreads);
   tids.resize(tids.size() - list.left_out);
   for (const int32_t tid : tids) {

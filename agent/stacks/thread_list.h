@@ -26,6 +26,7 @@ struct ThreadList {
   std::vector<KernelThread> threads;  // the main thread first, then by tid
   size_t left_out = 0;                // beyond kMaxListedThreads
   bool has_syscalls = true;           // false = they may not be read: that needs the right to trace the process
+  int32_t tracer = 0;                 // pid of a debugger that holds the process; 0 = none, or unknown
   bool has_stacks = true;             // false = they may not be read: that needs CAP_SYS_ADMIN
 };
 
@@ -34,6 +35,9 @@ inline constexpr size_t kMaxKernelFrames = 32;
 
 // NOT_FOUND when the process has ended. Threads that end meanwhile are left out. Thread-safe.
 absl::StatusOr<ThreadList> ListThreads(const RootedFs& root, int32_t pid);
+
+// Who traces, by the text of /proc/PID/status; 0 = nobody, or it does not say. Pure.
+int32_t ParseTracer(absl::string_view text);
 
 // "syscall futex" of the text of /proc/PID/syscall, "syscall 4711" of an unknown number; "" = it is in none. Pure.
 std::string DescribeSyscall(absl::string_view text);
