@@ -13,6 +13,8 @@
 #include "collector/convert/check_name.h"
 #include "collector/demands/demand_targets.h"
 #include "collector/demands/suspect_ranks.h"
+#include "collector/profiles/profile_gathering.h"
+#include "collector/profiles/profile_schedule.h"
 #include "daemon/grpc_status.h"
 
 namespace lockstep {
@@ -246,20 +248,34 @@ void AdminService::BeginDemand(const Caller& by, const std::string& peer, const 
                     checked);
   if (!checked.ok()) return stream->Refuse(checked);
   stream->Expect(found->targets.size(), found->left_out);
-  const auto answer = [weak = std::weak_ptr<DemandStream>(stream)](const DemandResult& result) {
+  const DemandBook::Answer take = AlsoTaking(request, found->targets.size());
+  const auto answer = [take, weak = std::weak_ptr<DemandStream>(stream)](const DemandResult& result) {
+    if (take != nullptr) take(result);
     if (const std::shared_ptr<DemandStream> waiting = weak.lock()) waiting->Push(result);
   };
   parts_.demands.Open({request.kind(), request.job(), request.parameters(), std::move(found->targets)}, answer);
 }
 
+DemandBook::Answer AdminService::AlsoTaking(const wire::OnDemandRequest& request, size_t answers) const {
+  if (request.kind() != "profile") return nullptr;
+  std::vector<wire::Incident> incidents = OpenIncidentsOf(request.job());
+  std::erase_if(incidents, [](const wire::Incident& incident) { return !MayBeProfiled(incident); });
+  const wire::Incident* const about = MostLikelyProfiled(incidents);
+  return GatherProfiles({parts_.worker, parts_.metrics, parts_.run_on_shard}, request.job(),
+                        about == nullptr ? 0 : about->id(), answers, /*done=*/nullptr);
+}
+
+std::vector<wire::Incident> AdminService::OpenIncidentsOf(const std::string& job) const {
+  std::vector<wire::Incident> open;
+  parts_.incidents.ForEach(/*open_only=*/true, job, [&](const wire::Incident& incident) { open.push_back(incident); });
+  return open;
+}
+
 std::vector<int32_t> AdminService::RanksToCompare(
     const wire::OnDemandRequest& request, absl::Span<const std::shared_ptr<const JobsSnapshot>> snapshots) const {
   if (!request.ranks().empty()) return {request.ranks().begin(), request.ranks().end()};
-  std::vector<wire::Incident> open;
-  parts_.incidents.ForEach(/*open_only=*/true, request.job(),
-                           [&](const wire::Incident& incident) { open.push_back(incident); });
   const std::vector<wire::Rank>* const ranks = RanksOf(snapshots, request.job());
-  return ranks == nullptr ? std::vector<int32_t>() : SuspectRanks(open, *ranks);
+  return ranks == nullptr ? std::vector<int32_t>() : SuspectRanks(OpenIncidentsOf(request.job()), *ranks);
 }
 
 grpc::ServerUnaryReactor* AdminService::ListAudit(grpc::CallbackServerContext* context,

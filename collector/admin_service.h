@@ -65,7 +65,7 @@ class AdminService final : public wire::Admin::CallbackService {
     IncidentOutbox& outbox;
     MaintenanceBook& maintenance;
     DemandBook& demands;
-    QueryMetrics& metrics;
+    CollectorMetrics& metrics;
     const Clock& clock;  // the collector's time line
     // Has the task called by the thread to which the job belongs; false when that has too much to do, or not begun.
     std::function<bool(const std::string& job, std::function<void(JobTable&)> task)> run_on_shard;
@@ -73,7 +73,7 @@ class AdminService final : public wire::Admin::CallbackService {
   };
 
   explicit AdminService(Parts parts)
-      : parts_(std::move(parts)), demands_({"demands", kMaxDemandsOfClient, kMaxDemands}, parts_.metrics) {}
+      : parts_(std::move(parts)), demands_({"demands", kMaxDemandsOfClient, kMaxDemands}, parts_.metrics.queries) {}
 
   grpc::ServerUnaryReactor* ForgetHost(grpc::CallbackServerContext* context, const wire::ForgetHostRequest* request,
                                        wire::ForgetHostResponse* response) override;
@@ -132,6 +132,9 @@ class AdminService final : public wire::Admin::CallbackService {
   // The ranks that the request names, or else those that the open incidents of the job suspect.
   std::vector<int32_t> RanksToCompare(const wire::OnDemandRequest& request,
                                       absl::Span<const std::shared_ptr<const JobsSnapshot>> snapshots) const;
+  // What is done with the answers besides: profiles become evidence, whoever has asked; nullptr = nothing.
+  DemandBook::Answer AlsoTaking(const wire::OnDemandRequest& request, size_t answers) const;
+  std::vector<wire::Incident> OpenIncidentsOf(const std::string& job) const;
   // Keeps what came of it, then answers. From any thread.
   void Conclude(const Change& change, const absl::Status& outcome);
   // The same on a thread that may wait for the disk.

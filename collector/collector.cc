@@ -17,7 +17,6 @@
 #include "collector/warm_start.h"
 #include "daemon/health_routes.h"
 #include "daemon/tls/server_credentials.h"
-#include "daemon/version.h"
 #include "daemon/web/guarded_pages.h"
 
 namespace lockstep {
@@ -127,6 +126,7 @@ absl::Status Collector::StartShards(const std::vector<LoggedJob>& logged) {
   dependencies_.metrics.SetIncidents(incidents_.Counts());
   RETURN_IF_ERROR(incident_ids_.Restore());
   RETURN_IF_ERROR(maintenance_.Restore());
+  hang_stacks_.Restore(incidents);
   RETURN_IF_ERROR(self_profiles_.Restore());
   RETURN_IF_ERROR(outbox_.TellLeftOver(incidents));
   if (const absl::Status status = RecoverSeries(logged, dependencies_.store); !status.ok()) {
@@ -168,12 +168,11 @@ void Collector::StartShard(size_t index, const std::vector<wire::Incident>& inci
 }
 
 absl::Status Collector::StartHttp() {
-  ASSIGN_OR_RETURN(
-      http_, StartPages(options_.pages,
-                        HealthRoutes(*dependencies_.metrics.registry(), {.alive = [this] { return Moving(); },
-                                                                         .ready = [this] { return Ready(); },
-                                                                         .before_scrape = [this] { RenewGauges(); }}),
-                        dependencies_.clock));
+  std::vector<HttpRoute> routes =
+      HealthRoutes(*dependencies_.metrics.registry(), {.alive = [this] { return Moving(); },
+                                                       .ready = [this] { return Ready(); },
+                                                       .before_scrape = [this] { RenewGauges(); }});
+  ASSIGN_OR_RETURN(http_, StartPages(options_.pages, std::move(routes), dependencies_.clock));
   return absl::OkStatus();
 }
 
@@ -223,83 +222,6 @@ void Collector::AddGrpcPort(grpc::ServerBuilder& builder) {
   builder.AddListeningPort(options_.listen_address, credentials_, &grpc_port_);
 }
 
-FleetView Collector::MakeView() {
-  return FleetView{
-      kVersion,
-      started_wall_ns_,
-      dependencies_.os_clock,
-      dependencies_.clock,
-      agents_,
-      sources_,
-      gpus_,
-      hosts_,
-      incidents_,
-      maintenance_,
-      dependencies_.store,
-      worker_,
-      dependencies_.metrics.queries,
-      *door_.access,
-      [this] { return Snapshots(); },
-      [this] { return writer_.reports_stored(); },
-  };
-}
-
-std::vector<std::shared_ptr<const JobsSnapshot>> Collector::Snapshots() const {
-  std::vector<std::shared_ptr<const JobsSnapshot>> snapshots;
-  for (const auto& shard : shards_) snapshots.push_back(shard->snapshot());
-  return snapshots;
-}
-
-HangStacks::Parts Collector::MakeHangStacksParts() {
-  return HangStacks::Parts{
-      .next = hook_,
-      .demands = demands_,
-      .history = dependencies_.store,
-      .worker = worker_,
-      .metrics = dependencies_.metrics,
-      .clock = dependencies_.clock,
-      .snapshots = [this] { return Snapshots(); },
-      .enabled = options_.stacks_on_hang,
-  };
-}
-
-SelfProfiles::Parts Collector::MakeSelfProfilesParts() {
-  return SelfProfiles::Parts{
-      .demands = demands_,
-      .audit = audit_,
-      .history = dependencies_.store,
-      .incidents = incidents_,
-      .worker = worker_,
-      .metrics = dependencies_.metrics,
-      .os_clock = dependencies_.os_clock,
-      .clock = dependencies_.clock,
-      .snapshots = [this] { return Snapshots(); },
-      .offers = [this](const std::string& host) { return agents_.Offers(host, "profile"); },
-      .run_on_shard = [this](const auto& job, auto task) { return RunOnShard(job, std::move(task)); },
-      .enabled = options_.profile_slow_jobs,
-  };
-}
-
-AdminService::Parts Collector::MakeAdminParts() {
-  return AdminService::Parts{
-      .access = *door_.access,
-      .audit = audit_,
-      .agents = agents_,
-      .hosts = hosts_,
-      .history = dependencies_.store,
-      .worker = worker_,
-      .backups = backups_,
-      .incidents = incidents_,
-      .outbox = outbox_,
-      .maintenance = maintenance_,
-      .demands = demands_,
-      .metrics = dependencies_.metrics.queries,
-      .clock = dependencies_.clock,
-      .run_on_shard = [this](const auto& job, auto task) { return RunOnShard(job, std::move(task)); },
-      .snapshots = [this] { return Snapshots(); },
-  };
-}
-
 absl::Status Collector::Moving() { return watch_.Check(dependencies_.clock.MonotonicNanos()); }
 
 absl::Status Collector::Ready() {
@@ -344,6 +266,7 @@ void Collector::Housekeep() {
   dependencies_.metrics.CountDropped("failing_source", static_cast<double>(sources_.TakeRefused()));
   dependencies_.metrics.CountDropped("expected_host", static_cast<double>(hosts_.TakeRefused()));
   demands_.Expire();
+  hang_stacks_.AskAgain();
   if (housekeepings_.load() % kSelfProfilesEvery == 0) self_profiles_.Look();
   outbox_.TellOverdue();
   if (housekeepings_.load() % kHostHistoriesEvery == 1) RenewHostHistories();

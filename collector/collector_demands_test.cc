@@ -17,8 +17,10 @@
 #include "collector/testing/report_builder.h"
 #include "collector/testing/secured_collector.h"
 #include "collector/testing/test_agent.h"
+#include "formats/testing/loading_profile.h"
 #include "proto/admin.grpc.pb.h"
 #include "proto/demand.pb.h"
+#include "proto/incident.pb.h"
 #include "proto/ingest.pb.h"
 #include "proto/query.grpc.pb.h"
 
@@ -49,13 +51,13 @@ class CollectorDemandsTest : public SecuredCollector {
     return answers;
   }
 
-  // An agent with two ranks of the job, which the engine has seen when this returns.
-  std::unique_ptr<TestAgent> StartAgent(bool offers) {
+  // An agent with ranks of the job, which the engine has seen when this returns.
+  std::unique_ptr<TestAgent> StartAgent(const std::vector<std::string>& offers, int ranks = 2) {
     auto agent = std::make_unique<TestAgent>(ConnectAgent("node-1"));
     wire::AgentMessage hello = MakeTestHello("node-1", 7);
-    if (offers) hello.mutable_hello()->add_demands("stacks");
+    for (const std::string& kind : offers) hello.mutable_hello()->add_demands(kind);
     EXPECT_EQ(agent->Hello(hello), 0);
-    EXPECT_TRUE(agent->Send(ToMessage(MakeTestReport(1, {.ranks = 2, .world_size = 2}))));
+    EXPECT_TRUE(agent->Send(ToMessage(MakeTestReport(1, {.ranks = ranks, .world_size = ranks}))));
     EXPECT_TRUE(agent->AwaitAck(1));
     const auto stub = wire::Query::NewStub(ConnectAs("viewer"));
     for (int i = 0; i < 60'000; ++i) {
@@ -63,7 +65,7 @@ class CollectorDemandsTest : public SecuredCollector {
       wire::ListRanksRequest request;
       request.set_job("train");
       wire::ListRanksResponse response;
-      if (stub->ListRanks(&context, request, &response).ok() && response.ranks_size() == 2) return agent;
+      if (stub->ListRanks(&context, request, &response).ok() && response.ranks_size() == ranks) return agent;
       StopSignal().WaitFor(kNanosPerMilli);
     }
     ADD_FAILURE() << "the engine does not see the ranks";
@@ -76,6 +78,23 @@ class CollectorDemandsTest : public SecuredCollector {
     EXPECT_TRUE(agent.Send(ToMessage(report)));
   }
 
+  // The incidents of the job, as soon as there are any.
+  std::vector<wire::Incident> AwaitIncidents() {
+    const auto stub = wire::Query::NewStub(ConnectAs("viewer"));
+    for (int i = 0; i < 60'000; ++i) {
+      grpc::ClientContext context;
+      wire::ListIncidentsRequest request;
+      request.set_job("train");
+      wire::ListIncidentsResponse response;
+      if (stub->ListIncidents(&context, request, &response).ok() && response.incidents_size() > 0) {
+        return {response.incidents().begin(), response.incidents().end()};
+      }
+      StopSignal().WaitFor(kNanosPerMilli);
+    }
+    ADD_FAILURE() << "there is no incident";
+    return {};
+  }
+
   std::vector<wire::AuditRecord> Audit() {
     grpc::ClientContext context;
     wire::ListAuditResponse response;
@@ -85,7 +104,7 @@ class CollectorDemandsTest : public SecuredCollector {
 };
 
 TEST_F(CollectorDemandsTest, AnOperatorGetsWhatTheAgentAnswersAndTheAuditKnows) {
-  const auto agent = StartAgent(/*offers=*/true);
+  const auto agent = StartAgent({"stacks"});
   std::thread node([&] {
     for (uint64_t i = 0; i < 2; ++i) {
       const wire::Command command = agent->AwaitDemand();
@@ -122,8 +141,37 @@ TEST_F(CollectorDemandsTest, AnOperatorGetsWhatTheAgentAnswersAndTheAuditKnows) 
   EXPECT_THAT(Audit()[0].by(), HasSubstr("operator"));
 }
 
+TEST_F(CollectorDemandsTest, WhatProfilesOfAnOperatorShowBecomesAnIncident) {
+  const auto agent = StartAgent({"profile"}, /*ranks=*/4);
+  std::thread node([&] {
+    for (uint64_t i = 0; i < 4; ++i) {
+      const wire::Command command = agent->AwaitDemand();
+      EXPECT_EQ(command.demand().kind(), "profile");
+      wire::DemandAnswer answer;
+      answer.set_id(command.id());
+      answer.set_parts(1);
+      answer.set_outcome(wire::DemandAnswer::OUTCOME_DONE);
+      answer.set_payload(LoadingProfile(command.demand().rank() == 1 ? 0.4 : 0.01).SerializeAsString());
+      Answer(*agent, 2 + i, {answer});
+    }
+  });
+  const Answers answers = Demand("operator", "profile", {1});
+  node.join();
+  ASSERT_EQ(answers.all.size(), 4u) << answers.status.error_message();
+  const std::vector<wire::Incident> incidents = AwaitIncidents();
+  ASSERT_EQ(incidents.size(), 1u);
+  const wire::Verdict& verdict = incidents[0].verdict();
+  EXPECT_EQ(verdict.scope(), "software");
+  EXPECT_EQ(verdict.class_(), "storage_stall");
+  ASSERT_EQ(verdict.culprits_size(), 1);
+  EXPECT_EQ(verdict.culprits(0).rank(), 1);
+  ASSERT_GT(verdict.evidence_size(), 0);
+  EXPECT_EQ(verdict.evidence(0).kind(), "profile");
+  EXPECT_THAT(verdict.evidence(0).text(), HasSubstr("Rank 1 waits for data loading in 40.0%"));
+}
+
 TEST_F(CollectorDemandsTest, AViewerMayNotAndATenantOnlyOfItsOwnJobs) {
-  const auto agent = StartAgent(/*offers=*/true);
+  const auto agent = StartAgent({"stacks"});
   EXPECT_EQ(Demand("viewer", "stacks", {}).status.error_code(), grpc::StatusCode::PERMISSION_DENIED);
   const Answers foreign = Demand("speaker", "stacks", {});
   EXPECT_EQ(foreign.status.error_code(), grpc::StatusCode::NOT_FOUND);
@@ -132,7 +180,7 @@ TEST_F(CollectorDemandsTest, AViewerMayNotAndATenantOnlyOfItsOwnJobs) {
 }
 
 TEST_F(CollectorDemandsTest, SaysWhatCannotBeAskedAtOnce) {
-  const auto agent = StartAgent(/*offers=*/false);
+  const auto agent = StartAgent({});
   EXPECT_EQ(Demand("operator", "unheard of", {}).status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(Demand("operator", "stacks", {}, std::string(1000, 'x')).status.error_code(),
             grpc::StatusCode::INVALID_ARGUMENT);
@@ -145,7 +193,7 @@ TEST_F(CollectorDemandsTest, SaysWhatCannotBeAskedAtOnce) {
 }
 
 TEST_F(CollectorDemandsTest, AnAgentThatSaysNothingIsNotWaitedForForEver) {
-  const auto agent = StartAgent(/*offers=*/true);
+  const auto agent = StartAgent({"stacks"});
   std::thread node([&] {
     EXPECT_NE(agent->AwaitDemand().id(), 0u);
     clock_.Forward(FindDemandKind("stacks")->patience_ns);

@@ -1,32 +1,32 @@
 #include "collector/hang_stacks.h"
 
 #include <algorithm>
-#include <iterator>
 #include <set>
 #include <utility>
 
-#include "absl/strings/string_view.h"
 #include "base/log.h"
 #include "collector/demands/demand_targets.h"
+#include "collector/incident/hang_classes.h"
 #include "proto/stacks.pb.h"
 
 namespace lockstep {
 namespace {
 
-// Classes of verdicts in which somebody stands in a function.
-constexpr absl::string_view kHangs[] = {"hang_not_entered", "hang_in_communication", "collective_mismatch", "deadlock"};
+constexpr char kKind[] = "stacks";
 
 bool IsHang(const wire::Incident& incident) {
-  return std::find(std::begin(kHangs), std::end(kHangs), incident.verdict().class_()) != std::end(kHangs) &&
-         !incident.suspected() && incident.state() == wire::Incident::STATE_OPEN;
+  return IsHangClass(incident.verdict().class_()) && !incident.suspected() &&
+         incident.state() == wire::Incident::STATE_OPEN;
 }
 
-bool IsAccused(const wire::Incident& incident, const wire::Rank& rank) {
+bool IsAccused(const wire::Incident& incident, const DemandTarget& process) {
   const auto& culprits = incident.verdict().culprits();
   return std::any_of(culprits.begin(), culprits.end(), [&](const wire::Culprit& culprit) {
-    return culprit.rank() >= 0 ? culprit.rank() == rank.rank() : culprit.host() == rank.host();
+    return culprit.rank() >= 0 ? culprit.rank() == process.rank : culprit.host() == process.host;
   });
 }
+
+DemandTarget ProcessOf(const wire::Rank& rank) { return {rank.host(), rank.rank(), rank.pid()}; }
 
 }  // namespace
 
@@ -36,10 +36,10 @@ std::vector<DemandTarget> StackTargets(const wire::Incident& incident, const std
   std::vector<const wire::Rank*> victims;
   for (const wire::Rank& rank : ranks) {
     if (rank.process_state() == "gone") continue;
-    if (!IsAccused(incident, rank)) {
+    if (!IsAccused(incident, ProcessOf(rank))) {
       victims.push_back(&rank);
     } else if (targets.size() < kMaxStackCulprits) {
-      targets.push_back({rank.host(), rank.rank(), rank.pid()});
+      targets.push_back(ProcessOf(rank));
     }
   }
   std::set<std::string> hosts;
@@ -47,26 +47,106 @@ std::vector<DemandTarget> StackTargets(const wire::Incident& incident, const std
   std::stable_partition(victims.begin(), victims.end(),
                         [&](const wire::Rank* rank) { return hosts.count(rank->host()) == 0; });
   victims.resize(std::min(victims.size(), kMaxStackVictims));
-  for (const wire::Rank* const rank : victims) targets.push_back({rank->host(), rank->rank(), rank->pid()});
+  for (const wire::Rank* const rank : victims) targets.push_back(ProcessOf(*rank));
   return targets;
+}
+
+void HangStacks::Restore(absl::Span<const wire::Incident> incidents) {
+  MutexLock lock(mutex_);
+  for (const wire::Incident& incident : incidents) {
+    if (IsHang(incident)) taken_[incident.id()] = {incident.job(), {}, /*is_of_earlier_life=*/true};
+  }
 }
 
 void HangStacks::Announce(const IncidentEvent& event) {
   parts_.next.Announce(event);
-  const bool begins = event.kind == IncidentEvent::Kind::kOpened || event.kind == IncidentEvent::Kind::kReopened;
-  if (parts_.enabled && begins) Take(event.incident);
+  if (!parts_.enabled) return;
+  if (event.kind == IncidentEvent::Kind::kResolved) return Forget(event.incident.id());
+  if (event.kind == IncidentEvent::Kind::kReopened) Forget(event.incident.id());
+  if (!IsHang(event.incident)) return;
+  const auto snapshots = parts_.snapshots();
+  const std::vector<wire::Rank>* const ranks = RanksOf(snapshots, event.incident.job());
+  if (ranks == nullptr) return;
+  for (const Asked& asked : NewlyAsked(event.incident, *ranks)) Ask(event.incident.id(), event.incident.job(), asked);
 }
 
-void HangStacks::Take(const wire::Incident& incident) {
-  const auto snapshots = parts_.snapshots();
-  const std::vector<wire::Rank>* const ranks = RanksOf(snapshots, incident.job());
-  if (ranks == nullptr) return;
-  const std::vector<DemandTarget> targets = StackTargets(incident, *ranks);
-  for (uint32_t place = 0; place < targets.size(); ++place) {
-    parts_.demands.Open({"stacks", incident.job(), "", {targets[place]}},
-                        [this, id = incident.id(), job = incident.job(), place](const DemandResult& result) {
-                          Keep(id, job, place, result);
-                        });
+// Of the first targets there is room for kMaxStackCulprits before them: culprits that become known later come first.
+std::vector<HangStacks::Asked> HangStacks::NewlyAsked(const wire::Incident& incident,
+                                                      const std::vector<wire::Rank>& ranks) {
+  const std::vector<DemandTarget> targets = StackTargets(incident, ranks);
+  if (targets.empty()) return {};
+  MutexLock lock(mutex_);
+  const bool is_known = taken_.count(incident.id()) > 0;
+  if (!is_known && taken_.size() >= kMaxStackIncidents) {
+    taken_.erase(taken_.begin());
+    parts_.metrics.CountDropped("hang_stacks");
+  }
+  Taken& taken = taken_[incident.id()];
+  if (taken.is_of_earlier_life) return {};
+  taken.job = incident.job();
+  std::vector<Asked> asked;
+  const auto was_asked = [&](const DemandTarget& target) {
+    return std::any_of(taken.asked.begin(), taken.asked.end(), [&](const Asked& one) {
+      return one.target.rank == target.rank && one.target.host == target.host && one.target.pid == target.pid;
+    });
+  };
+  uint32_t first_free = kMaxStackCulprits;
+  for (const Asked& one : taken.asked) first_free = std::min(first_free, one.place);
+  for (uint32_t i = 0; i < targets.size(); ++i) {
+    if (!is_known) {
+      asked.push_back({targets[i], static_cast<uint32_t>(kMaxStackCulprits) + i});
+    } else if (IsAccused(incident, targets[i]) && !was_asked(targets[i]) && first_free > 0) {
+      asked.push_back({targets[i], --first_free});
+    }
+  }
+  taken.asked.insert(taken.asked.end(), asked.begin(), asked.end());
+  return asked;
+}
+
+void HangStacks::Forget(uint64_t incident) {
+  MutexLock lock(mutex_);
+  taken_.erase(incident);
+}
+
+void HangStacks::Ask(uint64_t incident, const std::string& job, const Asked& asked) {
+  parts_.demands.Open({kKind, job, "", {asked.target}},
+                      [this, incident, job, place = asked.place](const DemandResult& result) {
+                        OnAnswer(incident, job, place, result);
+                      });
+}
+
+void HangStacks::AskAgain() {
+  struct Due {
+    uint64_t incident;
+    std::string job;
+    Asked asked;
+  };
+  std::vector<Due> due;
+  {
+    MutexLock lock(mutex_);
+    for (auto& [incident, taken] : taken_) {
+      for (Asked& asked : taken.asked) {
+        if (asked.again_ns == 0 || asked.again_ns > parts_.clock.MonotonicNanos()) continue;
+        asked.again_ns = 0;
+        due.push_back({incident, taken.job, asked});
+      }
+    }
+  }
+  for (const Due& one : due) Ask(one.incident, one.job, one.asked);
+}
+
+void HangStacks::OnAnswer(uint64_t incident, const std::string& job, uint32_t place, const DemandResult& result) {
+  if (result.outcome == wire::DemandAnswer::OUTCOME_REFUSED) NoteRefusal(incident, place);
+  Keep(incident, job, place, result);
+}
+
+void HangStacks::NoteRefusal(uint64_t incident, uint32_t place) {
+  MutexLock lock(mutex_);
+  const auto taken = taken_.find(incident);
+  if (taken == taken_.end()) return;
+  for (Asked& asked : taken->second.asked) {
+    if (asked.place != place || ++asked.times >= kMostStackAsks) continue;
+    asked.again_ns = parts_.clock.MonotonicNanos() + FindDemandKind(kKind)->patience_ns;
   }
 }
 

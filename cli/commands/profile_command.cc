@@ -55,14 +55,16 @@ struct Failure {
 class ProfileCommand final : public Command {
  public:
   std::vector<CommandArgument> arguments() override {
-    return {{"JOB", "the job, as `lockstep jobs` calls it", &job_, /*required=*/true},
-            {"--ranks",
-             "17,18: these, and at most 16 others to compare them with; else those that open incidents name, or any",
-             &ranks_},
-            {"--steps", "as long as so many of the job's usual steps; at most 100", &steps_},
-            {"--seconds", "so long instead of so many steps; at most 60", &seconds_},
-            {"--python", "also functions of Python, which slows the job down more", &python_},
-            {"--keep", "leave the traces where the ranks have written them", &keep_}};
+    return {
+        {"JOB", "the job, as `lockstep jobs` calls it", &job_, /*required=*/true},
+        {"--ranks",
+         "17,18: these, and at most 16 others to compare them with; else those that open incidents name, or any",
+         &ranks_},
+        {"--steps", "as long as so many of the job's usual steps; at most 100", &steps_},
+        {"--seconds", "so long instead of so many steps; at most 60", &seconds_},
+        {"--python", "also functions of Python: meanwhile a step takes up to 1.3 times as long, and 1.02 times without",
+         &python_},
+        {"--keep", "leave the traces where the ranks have written them", &keep_}};
   }
 
   absl::StatusOr<ExitCode> Run(CommandContext& context) override {
@@ -141,7 +143,8 @@ class ProfileCommand final : public Command {
     }
     patterns->rank = answer.rank();
     patterns->host = answer.host();
-    answers_.push_back({{*std::move(patterns), profile.pid()}, profile.trace(), profile.trace_bytes()});
+    answers_.push_back(
+        {{*std::move(patterns), profile.pid(), answer.duty() - 1}, profile.trace(), profile.trace_bytes()});
   }
 
   void PrintFailures(std::ostream& err) const {

@@ -81,6 +81,7 @@ wire::Rank ToProto(const RankSummary& rank) {
   message.set_own_seconds_per_step(rank.own_seconds_per_step);
   message.set_wait_seconds_per_step(rank.wait_seconds_per_step);
   message.set_last_seen_wall_ns(rank.last_seen_ns);
+  message.set_duty(rank.duty + 1);
   return message;
 }
 

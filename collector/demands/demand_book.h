@@ -45,6 +45,7 @@ struct DemandTarget {
   std::string host;
   int32_t rank = -1;
   int32_t pid = 0;
+  int32_t duty = -1;  // of the rank: those of equal duty do the same work; -1 = not known
 };
 
 // What is demanded of some processes of one job. Plain value; thread-compatible.

@@ -134,6 +134,11 @@ TEST_F(DemandBookTest, WhatIsOpenIsBounded) {
   EXPECT_THAT(results_.back().reason, HasSubstr("too many demands are open"));
 }
 
+TEST_F(DemandBookTest, ProfilesAreComparedWithThoseOfAFewPeers) {
+  EXPECT_EQ(FindDemandKind("profile")->peers, 16u);
+  EXPECT_EQ(FindDemandKind("stacks")->peers, 0u);
+}
+
 TEST_F(DemandBookTest, NoKindNoDemand) {
   EXPECT_OK(CheckDemand("stacks", "parameters"));
   const std::string large(FindDemandKind("stacks")->max_parameter_bytes + 1, 'x');

@@ -20,6 +20,7 @@ void DemandStream::Push(const DemandResult& result) {
   answer.set_outcome(result.outcome);
   answer.set_reason(result.reason);
   answer.set_payload(result.payload);
+  answer.set_duty(result.target.duty + 1);
   answer.set_left_out(left_out_);
   left_out_ = 0;
   NextLocked();

@@ -10,12 +10,13 @@
 namespace lockstep {
 namespace {
 
+DemandTarget TargetOf(const wire::Rank& rank) { return {rank.host(), rank.rank(), rank.pid(), rank.duty() - 1}; }
+
 // At most `most` of `ranks`, evenly spread.
 void AppendSpread(absl::Span<const wire::Rank* const> ranks, size_t most, std::vector<DemandTarget>& targets) {
   const size_t taken = std::min(most, ranks.size());
   for (size_t i = 0; i < taken; ++i) {
-    const wire::Rank& rank = *ranks[i * ranks.size() / taken];
-    targets.push_back({rank.host(), rank.rank(), rank.pid()});
+    targets.push_back(TargetOf(*ranks[i * ranks.size() / taken]));
   }
 }
 
@@ -42,7 +43,7 @@ absl::StatusOr<DemandTargets> FindDemandTargets(absl::Span<const std::shared_ptr
     if (wanted.erase(rank.rank()) == 0 && !ranks.empty()) continue;
     if (ranks.empty() && rank.process_state() == "gone") continue;
     if (result.targets.size() < max) {
-      result.targets.push_back({rank.host(), rank.rank(), rank.pid()});
+      result.targets.push_back(TargetOf(rank));
     } else {
       ++result.left_out;
     }
@@ -62,12 +63,19 @@ absl::StatusOr<DemandTargets> FindCompared(absl::Span<const std::shared_ptr<cons
   }
   const std::set<int32_t> named(ranks.begin(), ranks.end());
   std::set<int32_t> local_ranks;
+  std::set<int32_t> duties;
   for (const wire::Rank& rank : *known) {
-    if (named.count(rank.rank()) > 0) local_ranks.insert(rank.local_rank());
+    if (named.count(rank.rank()) == 0) continue;
+    local_ranks.insert(rank.local_rank());
+    if (rank.duty() > 0) duties.insert(rank.duty());
   }
   std::vector<const wire::Rank*> others;
   for (const wire::Rank& rank : *known) {
     if (named.count(rank.rank()) == 0 && rank.process_state() != "gone") others.push_back(&rank);
+  }
+  const auto shares_duty = [&](const wire::Rank* rank) { return duties.count(rank->duty()) > 0; };
+  if (std::any_of(others.begin(), others.end(), shares_duty)) {
+    std::erase_if(others, [&](const wire::Rank* rank) { return !shares_duty(rank); });
   }
   const auto alike = std::stable_partition(
       others.begin(), others.end(), [&](const wire::Rank* rank) { return local_ranks.count(rank->local_rank()) > 0; });

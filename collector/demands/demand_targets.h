@@ -31,9 +31,9 @@ const std::vector<wire::Rank>* RanksOf(absl::Span<const std::shared_ptr<const Jo
 absl::StatusOr<DemandTargets> FindDemandTargets(absl::Span<const std::shared_ptr<const JobsSnapshot>> snapshots,
                                                 const std::string& job, absl::Span<const int32_t> ranks, size_t max);
 
-// The processes of `ranks`, and at most `peers` others to compare them with: first those of the same local rank, which
-// is the same place within a host and mostly the same duty, then any; both spread evenly over the job. No rank is
-// named: peers alone. Errors as above. Pure.
+// The processes of `ranks`, and at most `peers` others to compare them with: those of the same duty, where it is known
+// and somebody shares it. Else first those of the same local rank, which is the same place within a host and mostly the
+// same duty, then any. All are spread evenly over the job. No rank is named: peers alone. Errors as above. Pure.
 absl::StatusOr<DemandTargets> FindCompared(absl::Span<const std::shared_ptr<const JobsSnapshot>> snapshots,
                                            const std::string& job, absl::Span<const int32_t> ranks, size_t peers,
                                            size_t max);

@@ -21,9 +21,12 @@ namespace {
 using ::testing::_;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 // The job "job": eight ranks on each host, of which the processes in `gone` have ended.
-std::vector<std::shared_ptr<const JobsSnapshot>> Snapshots(int hosts, const std::vector<int>& gone = {}) {
+// `of_stage`: so many ranks after each other have one duty; 0 = nobody's duty is known.
+std::vector<std::shared_ptr<const JobsSnapshot>> Snapshots(int hosts, const std::vector<int>& gone = {},
+                                                           int of_stage = 0) {
   auto ranks = std::make_shared<std::vector<wire::Rank>>();
   for (int number = 0; number < 8 * hosts; ++number) {
     wire::Rank& rank = ranks->emplace_back();
@@ -31,6 +34,7 @@ std::vector<std::shared_ptr<const JobsSnapshot>> Snapshots(int hosts, const std:
     rank.set_local_rank(number % 8);
     rank.set_host(absl::StrCat("node-", number / 8));
     rank.set_pid(1000 + number);
+    if (of_stage > 0) rank.set_duty(1 + number / of_stage);
   }
   for (const int number : gone) (*ranks)[static_cast<size_t>(number)].set_process_state("gone");
   auto snapshot = std::make_shared<JobsSnapshot>();
@@ -60,6 +64,17 @@ TEST(DemandTargetsTest, PeersAreOfTheSameLocalRankAndFromEverywhere) {
   EXPECT_THAT(RanksOf(FindCompared(of_four, "job", {2}, 3, 64)), ElementsAre(2, 18, 26, 0)) << "rank 10 is gone";
   EXPECT_THAT(RanksOf(FindCompared(Snapshots(32), "job", {2}, 4, 64)), ElementsAre(2, 10, 66, 130, 194));
   EXPECT_THAT(RanksOf(FindCompared(Snapshots(32), "job", {2}, 4, 3)), ElementsAre(2, 10, 130)) << "no room for more";
+}
+
+TEST(DemandTargetsTest, PeersAreOfTheSameDutyWhereItIsKnown) {
+  const auto two_stages = Snapshots(4, {10}, /*of_stage=*/16);
+  EXPECT_THAT(RanksOf(FindCompared(two_stages, "job", {2}, 3, 64)), ElementsAre(2, 0, 5, 11))
+      << "rank 18 and 26 have its local rank and another duty";
+  const absl::StatusOr<DemandTargets> of_both = FindCompared(two_stages, "job", {2, 18}, 16, 64);
+  EXPECT_THAT(RanksOf(of_both), SizeIs(18));
+  for (const DemandTarget& target : of_both->targets) EXPECT_EQ(target.duty, target.rank < 16 ? 0 : 1);
+  EXPECT_THAT(RanksOf(FindCompared(Snapshots(1, {}, /*of_stage=*/1), "job", {2}, 3, 64)), ElementsAre(2, 0, 3, 5))
+      << "nobody shares its duty";
 }
 
 TEST(DemandTargetsTest, WithoutSuspectsPeersAreTakenFromEverywhere) {

@@ -33,9 +33,15 @@ bool Remembers(const wire::Incident& incident) {
                      [](const auto& transition) { return transition.what() == "profiled"; });
 }
 
+// By its scope, or by what it advises: steps that become longer on all ranks are of scope job.
+bool BlamesSoftware(const wire::Incident& incident) {
+  return incident.verdict().scope() == Name(VerdictScope::kSoftware) ||
+         incident.verdict().advice() == Name(Advice::kCheckSoftware);
+}
+
 // The larger one is the better reason.
 std::pair<bool, double> Weight(const wire::Incident& incident) {
-  return {incident.verdict().scope() == Name(VerdictScope::kSoftware), incident.verdict().cost().seconds_per_step()};
+  return {BlamesSoftware(incident), incident.verdict().cost().seconds_per_step()};
 }
 
 }  // namespace
@@ -46,6 +52,12 @@ bool MayBeProfiled(const wire::Incident& incident) {
   });
   return is_slow && incident.state() == wire::Incident::STATE_OPEN && !incident.suspected() &&
          incident.maintenance() == 0;
+}
+
+const wire::Incident* MostLikelyProfiled(absl::Span<const wire::Incident> incidents) {
+  const auto best = std::max_element(incidents.begin(), incidents.end(),
+                                     [](const auto& a, const auto& b) { return Weight(a) < Weight(b); });
+  return best == incidents.end() ? nullptr : &*best;
 }
 
 bool HasUnexplainedPart(const wire::Job& job) {
@@ -74,13 +86,14 @@ std::optional<ProfileReason> ProfileSchedule::Due(const wire::Job& job, absl::Sp
   };
   const wire::Incident* best = nullptr;
   for (const wire::Incident& incident : incidents) {
-    const bool is_due = counts(incident.opened_wall_ns()) && !Remembers(incident);
+    const bool is_due = BlamesSoftware(incident) && counts(incident.opened_wall_ns()) && !Remembers(incident);
     if (!is_due && !RestsOnProfiles(incident)) continue;
     if (best == nullptr || Weight(incident) > Weight(*best)) best = &incident;
   }
   if (best != nullptr) return ProfileReason{best->id(), absl::StrCat("incident ", best->id())};
   if (!is_unexplained || !counts(*known.unexplained_since_ns)) return std::nullopt;
-  return ProfileReason{0, "a part of its time that nothing explains"};
+  const wire::Incident* const about = MostLikelyProfiled(incidents);
+  return ProfileReason{about == nullptr ? 0 : about->id(), "a part of its time that nothing explains"};
 }
 
 void ProfileSchedule::Forget(const std::set<std::string>& jobs, int64_t wall_ns) {

@@ -1,10 +1,11 @@
 // When ranks of a job are profiled without anybody asking for it, and because of what.
 //
-// A job that is slow is profiled for one of two reasons: an incident of it that costs steps, or a part of its time that
-// nothing explains. A reason has to hold for kSettleNanos, since the suspects of an incident change while it is young.
-// It counts once: what began before the newest profile was profiled already, and an incident remembers that. What rests
-// on profiles alone counts again and again, because only another profile can end it while the job is slow. Never more
-// than one profile per job and kEveryNanos.
+// A job that is slow is profiled for one of two reasons: a verdict says that software is to blame, or advises to look
+// at it, or the ledger has a part that nothing explains. What a machine or the network explains is left to that. A
+// reason has to hold for kSettleNanos, since the suspects of an incident change while it is young. It counts once: what
+// began before the newest profile was profiled already, and an incident remembers that. What rests on profiles alone
+// counts again and again, because only another profile can end it while the job is slow. Never more than one profile
+// per job and kEveryNanos.
 //
 // Pure: time comes with the calls, and so does what an earlier life of the collector did. Not thread-safe.
 
@@ -27,12 +28,16 @@ namespace lockstep {
 
 // Why a job is profiled. Plain value; thread-compatible.
 struct ProfileReason {
-  uint64_t incident = 0;  // 0 = the part of its time that nothing explains
+  uint64_t incident = 0;  // that blames software, or else the dearest, to which observations belong; 0 = there is none
   std::string text;       // "incident 7"
 };
 
 // Whether `incident` is open, is no suspicion, is not worked on, and is of a class that costs steps. Pure.
 bool MayBeProfiled(const wire::Incident& incident);
+
+// The one of `incidents` that a profile of their job most likely is about: that blames software before others, and then
+// the dearest; nullptr = there are none. Pure.
+const wire::Incident* MostLikelyProfiled(absl::Span<const wire::Incident> incidents);
 
 // Whether the ledger of `job` has a part that nothing explains, larger than kLeastUnexplained of what a step needs and
 // than twice its error. Pure.
@@ -50,7 +55,7 @@ class ProfileSchedule {
   void Restore(const std::string& job, int64_t wall_ns);
 
   // The best reason to profile `job` now; nothing: there is none, or it is too early. `incidents` are those of the job
-  // of which MayBeProfiled is true. An incident of scope software comes before others, and then the dearest.
+  // of which MayBeProfiled is true. An incident that blames software comes first, the dearest of several.
   std::optional<ProfileReason> Due(const wire::Job& job, absl::Span<const wire::Incident> incidents, int64_t wall_ns);
 
   // `job` is profiled now.

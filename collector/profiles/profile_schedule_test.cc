@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,7 @@ constexpr int64_t kStart = 1'700'000'000 * kSecond;
 constexpr int64_t kHour = ProfileSchedule::kEveryNanos;
 constexpr int64_t kSettled = ProfileSchedule::kSettleNanos;
 
-wire::Incident Slow(uint64_t id, int64_t opened_ns, const std::string& scope = "machine") {
+wire::Incident Slow(uint64_t id, int64_t opened_ns, const std::string& scope = "software") {
   wire::Incident incident;
   incident.set_id(id);
   incident.set_job("train");
@@ -93,13 +94,31 @@ TEST_F(ProfileScheduleTest, HoweverManyIncidentsOpenThereIsOneProfilePerHour) {
   EXPECT_EQ(times, 10);
 }
 
-TEST_F(ProfileScheduleTest, SoftwareIsTheBestReasonAndThenTheDearestIncident) {
-  std::vector<wire::Incident> incidents = {Slow(1, kStart), Slow(2, kStart), Slow(3, kStart)};
+TEST_F(ProfileScheduleTest, WhatAMachineOrTheNetworkExplainsIsNoReason) {
+  for (const char* scope : {"machine", "network", "job", "unknown"}) {
+    EXPECT_EQ(Turn(Job("slow"), {Slow(7, kStart, scope)}, kStart + kHour), -1) << scope;
+  }
+  wire::Incident of_job = Slow(8, kStart, "job");
+  of_job.mutable_verdict()->set_advice("check_software");
+  EXPECT_EQ(Turn(Job("slow"), {of_job}, kStart + kHour), 8);
+}
+
+TEST_F(ProfileScheduleTest, OfSoftwareTheDearestIncidentIsTheReason) {
+  std::vector<wire::Incident> incidents = {Slow(1, kStart), Slow(2, kStart), Slow(3, kStart, "machine")};
   incidents[1].mutable_verdict()->mutable_cost()->set_seconds_per_step(0.5);
+  incidents[2].mutable_verdict()->mutable_cost()->set_seconds_per_step(5);
   EXPECT_EQ(schedule_.Due(Job("slow"), incidents, kStart + kHour)->incident, 2u);
-  incidents[2].mutable_verdict()->set_scope("software");
-  EXPECT_EQ(schedule_.Due(Job("slow"), incidents, kStart + kHour)->incident, 3u);
-  EXPECT_EQ(schedule_.Due(Job("slow"), incidents, kStart + kHour)->text, "incident 3");
+  EXPECT_EQ(schedule_.Due(Job("slow"), incidents, kStart + kHour)->text, "incident 2");
+}
+
+TEST_F(ProfileScheduleTest, WhatNothingExplainsIsAboutTheDearestIncident) {
+  std::vector<wire::Incident> incidents = {Slow(1, kStart, "machine"), Slow(2, kStart, "network")};
+  incidents[1].mutable_verdict()->mutable_cost()->set_seconds_per_step(0.5);
+  EXPECT_EQ(schedule_.Due(Job("slow", 0.2), incidents, kStart), std::nullopt);
+  const std::optional<ProfileReason> reason = schedule_.Due(Job("slow", 0.2), incidents, kStart + kSettled);
+  ASSERT_TRUE(reason.has_value());
+  EXPECT_EQ(reason->incident, 2u);
+  EXPECT_EQ(reason->text, "a part of its time that nothing explains");
 }
 
 TEST_F(ProfileScheduleTest, WhatNothingExplainsIsAReasonOncePerTimeThatItBegins) {

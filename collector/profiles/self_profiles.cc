@@ -8,17 +8,11 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
-#include "base/mutex.h"
 #include "base/status_macros.h"
-#include "collector/access/valid_text.h"
 #include "collector/demands/demand_targets.h"
 #include "collector/demands/profile_length.h"
 #include "collector/demands/suspect_ranks.h"
 #include "collector/incident/profile_evidence.h"
-#include "detector/patterns/profile_diagnosis.h"
-#include "detector/patterns/rank_patterns.h"
-#include "detector/verdict/verdict.h"
-#include "formats/pattern_message.h"
 #include "proto/admin.pb.h"
 #include "proto/patterns.pb.h"
 
@@ -28,38 +22,16 @@ namespace {
 constexpr char kKind[] = "profile";
 constexpr char kBy[] = "the collector";
 
+// With functions of Python: what the reasons leave open is mostly theirs (docs/detection.md says which classes).
 std::string ParametersOf(const wire::Job& job) {
   wire::ProfileParameters parameters;
+  parameters.set_python(true);
   parameters.set_steps(kUsualProfileSteps);
   parameters.set_duration_ms(ProfileMillis(job.step_seconds_median(), kUsualProfileSteps));
   return parameters.SerializeAsString();
 }
 
-absl::StatusOr<ProfiledRank> Read(const DemandResult& result) {
-  if (result.outcome != wire::DemandAnswer::OUTCOME_DONE) return absl::UnavailableError(result.reason);
-  wire::RankProfile profile;
-  ProfiledRank rank;
-  ASSIGN_OR_RETURN(rank.patterns, ParseProfile(result.payload, profile));
-  rank.patterns.rank = result.target.rank;
-  rank.patterns.host = result.target.host;
-  rank.pid = result.target.pid;
-  return rank;
-}
-
 }  // namespace
-
-// What comes of one job.
-struct SelfProfiles::Gathering {
-  Gathering(std::string name, const ProfileReason& why, size_t count)
-      : job(std::move(name)), reason(why), awaited(count) {}
-
-  const std::string job;
-  const ProfileReason reason;
-  Mutex mutex;
-  size_t awaited ABSL_GUARDED_BY(mutex);
-  std::vector<ProfiledRank> ranks ABSL_GUARDED_BY(mutex);
-  std::string why_not ABSL_GUARDED_BY(mutex);  // of the first that has not answered
-};
 
 // The system's clock may have been set since: nothing is taken to be of the future, or of before the log.
 absl::Status SelfProfiles::Restore() {
@@ -124,51 +96,25 @@ void SelfProfiles::Begin(const wire::Job& job, const ProfileReason& reason, std:
     --under_way_;
     return;
   }
-  const auto gathering = std::make_shared<Gathering>(job.job(), reason, targets.size());
-  parts_.demands.Open({kKind, job.job(), ParametersOf(job), std::move(targets)},
-                      [this, gathering](const DemandResult& result) { Take(gathering, result); });
+  const auto done = [this, name = job.job(), because = reason.text](const GatheredProfiles& gathered) {
+    Conclude(name, because, gathered);
+  };
+  const DemandBook::Answer take = GatherProfiles({parts_.worker, parts_.metrics, parts_.run_on_shard}, job.job(),
+                                                 reason.incident, targets.size(), done);
+  parts_.demands.Open({kKind, job.job(), ParametersOf(job), std::move(targets)}, take);
 }
 
-void SelfProfiles::Take(const std::shared_ptr<Gathering>& gathering, const DemandResult& result) {
-  absl::StatusOr<ProfiledRank> rank = Read(result);
-  {
-    MutexLock lock(gathering->mutex);
-    if (rank.ok()) {
-      for (FunctionPattern& function : rank->patterns.functions) {
-        function.name = ValidText(function.name, kMostFunctionNameBytes);
-      }
-      gathering->ranks.push_back(*std::move(rank));
-    } else if (gathering->why_not.empty()) {
-      gathering->why_not =
-          absl::StrCat("rank ", result.target.rank, " on ", result.target.host, ": ", rank.status().message());
-    }
-    if (--gathering->awaited > 0) return;
-  }
-  if (parts_.worker.TryRun([this, gathering] { Conclude(*gathering); })) return;
+void SelfProfiles::Conclude(const std::string& job, const std::string& because, const GatheredProfiles& gathered) {
   --under_way_;
-  parts_.metrics.CountDropped("profile_answers");
-}
-
-void SelfProfiles::Conclude(Gathering& gathering) {
-  --under_way_;
-  MutexLock lock(gathering.mutex);
-  JobProfile profile{.incident = gathering.reason.incident};
-  for (const ProfiledRank& rank : gathering.ranks) profile.ranks.insert(rank.patterns.rank);
-  for (Verdict& verdict : DiagnoseProfiles(gathering.job, gathering.ranks).verdicts) {
-    if (verdict.type() != FindingType::kAbstention) profile.findings.push_back(std::move(verdict));
-  }
+  const JobProfile& profile = gathered.profile;
   const bool failed = profile.ranks.empty();
   (failed ? outcomes_.failed : profile.findings.empty() ? outcomes_.nothing : outcomes_.found).Increment();
   Log(LogLevel::kInfo, "a slow job was profiled",
-      {{"job", gathering.job},
-       {"because_of", gathering.reason.text},
+      {{"job", job},
+       {"because_of", because},
        {"ranks", std::to_string(profile.ranks.size())},
        {"findings", std::to_string(profile.findings.size())},
-       {"not_profiled", gathering.why_not}});
-  if (failed) return;
-  const bool taken = parts_.run_on_shard(
-      gathering.job, [job = gathering.job, profile](JobTable& table) { table.AddProfile(job, profile); });
-  if (!taken) parts_.metrics.CountDropped("profile_findings");
+       {"not_profiled", gathered.why_not}});
 }
 
 }  // namespace lockstep

@@ -1,11 +1,11 @@
 // Has ranks of a slow job profiled by itself, and what their functions do differently joins the incident.
 //
 // Once in a while it asks the schedule (profile_schedule.h) which job is due. It profiles those whom the job's open
-// incidents suspect and peers to compare them with, where agents offer profiles, for as long as a few steps last. The
-// audit keeps it first, on disk: where it cannot, nobody is profiled. The audit is also what the schedule knows of
-// earlier lives, so that a collector that is started again does not profile again. What agents answer is compared
-// (detector/patterns) and given to the shard of the job. Only one setting of an operator and the engine's conclusions
-// have any of this as a consequence: nobody's question has.
+// incidents suspect and peers of the same duty, where agents offer profiles, for as long as a few steps last, functions
+// of Python included. The audit keeps it first, on disk: where it cannot, nobody is profiled. The audit is also what
+// the schedule knows of earlier lives, so that a collector that is started again does not profile again. What agents
+// answer is compared (detector/patterns) and given to the shard of the job. Only one setting of an operator and the
+// engine's conclusions have any of this as a consequence: nobody's question has.
 //
 // Limits: kMostUnderWay jobs at the same time, and those of DemandBook. Not thread-safe: Look and Restore belong to one
 // thread; answers may come from any. All that is given to it must outlive it.
@@ -32,6 +32,7 @@
 #include "collector/incident_index.h"
 #include "collector/job_table.h"
 #include "collector/metrics.h"
+#include "collector/profiles/profile_gathering.h"
 #include "collector/profiles/profile_metrics.h"
 #include "collector/profiles/profile_schedule.h"
 #include "collector/query_worker.h"
@@ -74,14 +75,11 @@ class SelfProfiles {
   void Look();
 
  private:
-  struct Gathering;
-
   // The processes to profile because of `incidents` of `job`: none where no agent of a suspect offers it.
   std::vector<DemandTarget> Targets(const Snapshots& snapshots, const std::string& job,
                                     absl::Span<const wire::Incident> incidents) const;
   void Begin(const wire::Job& job, const ProfileReason& reason, std::vector<DemandTarget> targets);
-  void Take(const std::shared_ptr<Gathering>& gathering, const DemandResult& result);
-  void Conclude(Gathering& gathering);
+  void Conclude(const std::string& job, const std::string& because, const GatheredProfiles& gathered);
 
   const Parts parts_;
   ProfileMetrics outcomes_;

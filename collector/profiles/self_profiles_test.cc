@@ -7,9 +7,10 @@
 #include <gtest/gtest.h>
 #include <prometheus/registry.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -27,27 +28,58 @@
 #include "collector/query_worker.h"
 #include "collector/store/testing/memory_store.h"
 #include "collector/testing/job_table_fixture.h"
+#include "detector/patterns/function_kind.h"
+#include "detector/patterns/rank_patterns.h"
+#include "formats/pattern_message.h"
 #include "formats/testing/loading_profile.h"
 #include "proto/admin.pb.h"
 #include "proto/incident.pb.h"
 #include "proto/ingest.pb.h"
+#include "proto/patterns.pb.h"
+#include "proto/query.pb.h"
 
 namespace lockstep {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 constexpr int kSlowRank = 2;  // of the fixture's job
 
+// One that computes for a share of the time, and waits for others for the rest.
+wire::RankProfile ComputingProfile(double computing) {
+  RankPatterns patterns;
+  patterns.window_seconds = 1;
+  patterns.functions = {{.kind = FunctionKind::kGpuCompute,
+                         .name = "gemm",
+                         .beta = computing,
+                         .calls_per_second = 10,
+                         .mean_seconds = computing / 10}};
+  wire::RankProfile profile;
+  FillProfile(patterns, profile);
+  return profile;
+}
+
 class SelfProfilesTest : public JobTableTest {
  protected:
   SelfProfilesTest() : table_(MakeTable()) {}
 
+  // One rank, of which the engine says that its program is to blame.
   void MakeSlow() {
     second_ = RunUntilSlow(table_);
     GoOn(30);
+    blames_software_ = true;
+  }
+
+  // All ranks alike, until their job is profiled.
+  void MakeSlowAsAWhole(SelfProfiles& profiles) {
+    for (; second_ < 10; ++second_) RunSecond(table_, second_);
+    for (; sent_.empty() && second_ < 90; ++second_) {
+      RunRoundOfLongSteps(table_, second_);
+      Look(profiles);
+    }
   }
 
   void GoOn(int seconds) {
@@ -65,7 +97,7 @@ class SelfProfilesTest : public JobTableTest {
         .metrics = metrics_,
         .os_clock = clock_,
         .clock = clock_,
-        .snapshots = [this] { return std::vector{table_.snapshot()}; },
+        .snapshots = [this] { return std::vector{Snapshot()}; },
         .offers = [this](const std::string& host) { return offering_.count(host) > 0; },
         .run_on_shard =
             [this](const std::string& /*job*/, const std::function<void(JobTable&)>& task) {
@@ -78,12 +110,25 @@ class SelfProfilesTest : public JobTableTest {
     return lives_.back().get();
   }
 
+  // What the table says, with the duties of the test where it has any.
+  std::shared_ptr<const JobsSnapshot> Snapshot() const {
+    if (duties_.empty() || table_.snapshot()->ranks.count("train") == 0) return table_.snapshot();
+    auto snapshot = std::make_shared<JobsSnapshot>(*table_.snapshot());
+    auto ranks = std::make_shared<std::vector<wire::Rank>>(*snapshot->ranks.at("train"));
+    for (wire::Rank& rank : *ranks) rank.set_duty(duties_.at(static_cast<size_t>(rank.rank())));
+    snapshot->ranks["train"] = ranks;
+    return snapshot;
+  }
+
   // Until the thread has done what it was given.
   void Settle() {
     while (worker_.progress().has_work) StopSignal().WaitFor(kNanosPerMilli);
   }
 
   void Look(SelfProfiles& profiles) {
+    wire::Incident open = Incident();
+    if (blames_software_) open.mutable_verdict()->set_scope("software");
+    if (blames_software_) index_.Put(open);
     profiles.Look();
     Settle();
   }
@@ -108,18 +153,27 @@ class SelfProfilesTest : public JobTableTest {
 
   // All that was asked is answered: `slow` waits for its data.
   void AnswerAll(int slow) {
+    AnswerEach([slow](int rank) { return LoadingProfile(rank == slow ? 0.4 : 0.01); });
+  }
+
+  void AnswerEach(const std::function<wire::RankProfile(int rank)>& profile_of) {
     for (const auto& [host, command] : std::exchange(sent_, {})) {
-      Answer(command, LoadingProfile(command.demand().rank() == slow ? 0.4 : 0.01).SerializeAsString(), host);
+      Answer(command, profile_of(command.demand().rank()).SerializeAsString(), host);
     }
     Settle();
   }
 
-  // The incident of the slow rank, as queries see it.
+  std::vector<int> SentRanks() const {
+    std::vector<int> ranks;
+    for (const auto& [host, command] : sent_) ranks.push_back(command.demand().rank());
+    return ranks;
+  }
+
+  // The incident of the slow rank, as queries see it; none: an empty one.
   wire::Incident Incident() {
-    std::optional<wire::Incident> found;
+    wire::Incident found;
     index_.ForEach(/*open_only=*/true, "train", [&](const wire::Incident& incident) { found = incident; });
-    EXPECT_TRUE(found.has_value());
-    return found.value_or(wire::Incident());
+    return found;
   }
 
   double Outcomes(const std::string& outcome) {
@@ -144,6 +198,8 @@ class SelfProfilesTest : public JobTableTest {
                    clock_, metrics_.demands};
   JobTable table_;
   int second_ = 0;
+  bool blames_software_ = false;
+  std::vector<int32_t> duties_;  // by rank, from 1; empty = as the table says
   std::vector<std::unique_ptr<SelfProfiles>> lives_;
   QueryWorker worker_;  // last: it ends first
 };
@@ -160,7 +216,7 @@ TEST_F(SelfProfilesTest, TheFunctionAndItsNumbersJoinTheIncidentOfTheSlowRank) {
   ASSERT_TRUE(parameters.ParseFromString(sent_[0].second.demand().parameters()));
   EXPECT_GE(parameters.duration_ms(), 500u);
   EXPECT_FALSE(parameters.keep());
-  EXPECT_FALSE(parameters.python());
+  EXPECT_TRUE(parameters.python()) << "what software does is mostly done in Python";
   ASSERT_THAT(Profiled(), SizeIs(1));
   EXPECT_EQ(Profiled()[0].of(), "train");
   EXPECT_EQ(Profiled()[0].from(), "because of incident 1, 4 ranks");
@@ -207,6 +263,49 @@ TEST_F(SelfProfilesTest, OneSettingTurnsItOffAndSoDoAgentsThatDoNotOfferIt) {
   offering_ = {"node-1"};
   Look(*Make());
   EXPECT_THAT(sent_, SizeIs(2)) << "peers on the host that offers it";
+}
+
+TEST_F(SelfProfilesTest, WhatAMachineExplainsIsLeftAlone) {
+  MakeSlow();
+  blames_software_ = false;
+  ASSERT_EQ(Incident().verdict().scope(), "machine");
+  Look(*Make());
+  EXPECT_THAT(sent_, IsEmpty());
+}
+
+TEST_F(SelfProfilesTest, WhenAllStepsBecomeLongerAllRanksAreLookedAt) {
+  MakeSlowAsAWhole(*Make());
+  EXPECT_THAT(SentRanks(), ElementsAre(0, 1, 2, 3));
+  ASSERT_THAT(Profiled(), SizeIs(1));
+  EXPECT_THAT(Profiled()[0].from(), HasSubstr(", 4 ranks"));
+  AnswerAll(kSlowRank);
+  EXPECT_EQ(Outcomes("found"), 1);
+}
+
+TEST_F(SelfProfilesTest, PeersAreAskedAndComparedWithinTheDutyOfTheSuspect) {
+  MakeSlow();
+  for (const wire::Rank& rank : *table_.snapshot()->ranks.at("train")) {
+    EXPECT_EQ(rank.duty(), 1) << "all do the same, as the operations of this job say";
+  }
+  duties_ = {1, 2, 2, 2};
+  Look(*Make());
+  EXPECT_THAT(SentRanks(), ElementsAre(kSlowRank, 1, 3)) << "and not rank 0, of another stage";
+}
+
+TEST_F(SelfProfilesTest, StagesOfAPipelineAreNotComparedWithEachOther) {
+  duties_ = {1, 2, 2, 2};
+  MakeSlowAsAWhole(*Make());
+  ASSERT_THAT(sent_, SizeIs(4));
+  AnswerEach([](int rank) { return ComputingProfile(rank == 0 ? 0.9 : 0.4); });
+  EXPECT_EQ(Outcomes("nothing"), 1) << "the first stage has more to compute";
+}
+
+TEST_F(SelfProfilesTest, WithinOneDutyTheRankWithMoreToComputeStandsOut) {
+  duties_ = {1, 1, 1, 1};
+  MakeSlowAsAWhole(*Make());
+  ASSERT_THAT(sent_, SizeIs(4));
+  AnswerEach([](int rank) { return ComputingProfile(rank == 0 ? 0.9 : 0.4); });
+  EXPECT_EQ(Outcomes("found"), 1);
 }
 
 TEST_F(SelfProfilesTest, AHealthyJobIsLeftAlone) {

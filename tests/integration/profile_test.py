@@ -70,14 +70,43 @@ class ProfileTest(StackCase):
             self.assertGreater(rank["trace_bytes"], 1000)
         self.assertEqual(glob.glob(f"{self.traces}/*"), [])
         self.assertEqual(self.stack.lockstep("audit")["records"][0]["action"], "demand")
+        self.it_joins_an_incident()
+
+    def it_joins_an_incident(self):
+        """What an operator's profile shows stays when the terminal is closed."""
+
+        def profiled():
+            for incident in self.stack.incidents():
+                pieces = [e["text"] for e in incident["verdict"]["evidence"] if e["kind"] == "profile"]
+                if any("_MultiProcessingDataLoaderIter.__next__" in text for text in pieces):
+                    return incident
+            return None
+
+        incident = self.stack.wait_until("an incident with the function", profiled, PATIENCE_SECONDS)
+        self.assertEqual([c["rank"] for c in incident["verdict"]["culprits"]], [SLOW_RANK])
 
     def test_peers_are_profiled_with_the_rank_that_is_named_and_traces_may_be_kept(self):
         told = self.stack.wait_until("a profile of all ranks", lambda: self.all_profiled("--ranks", "1", "--keep"),
                                      PATIENCE_SECONDS)
         for rank in told["ranks"]:
-            trace = pathlib.Path(rank["trace"])
-            self.assertEqual(trace.stat().st_size, rank["trace_bytes"])
-            trace.unlink()
+            self.assertEqual(pathlib.Path(rank["trace"]).stat().st_size, rank["trace_bytes"])
+        self.files_say_the_same(told)
+        for rank in told["ranks"]:
+            pathlib.Path(rank["trace"]).unlink()
+
+    def files_say_the_same(self, told):
+        """`lockstep diagnose` on the folder of the traces that were kept."""
+        command = [self.stack.binaries / "cli/lockstep", "-o", "json", "diagnose", self.traces]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
+        found = json.loads(done.stdout)["jobs"][0]
+
+        def accusations(job):
+            return [(v["scope"], v["class"], [c["rank"] for c in v["culprits"]],
+                     sorted(e["text"] for e in v["evidence"] if "takes" in e["text"] or "waits" in e["text"]))
+                    for v in job["verdicts"] if v["scope"] != "unknown"]
+
+        self.assertEqual(accusations(found), accusations(told["jobs"][0]))
+        self.assertIn("_MultiProcessingDataLoaderIter.__next__", json.dumps(accusations(found)))
 
 
 if __name__ == "__main__":
