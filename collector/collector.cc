@@ -14,6 +14,7 @@
 #include "collector/convert/report_limits.h"
 #include "collector/host_histories.h"
 #include "collector/inventory_file.h"
+#include "collector/stacks_page.h"
 #include "collector/warm_start.h"
 #include "daemon/health_routes.h"
 #include "daemon/tls/server_credentials.h"
@@ -172,6 +173,7 @@ absl::Status Collector::StartHttp() {
       HealthRoutes(*dependencies_.metrics.registry(), {.alive = [this] { return Moving(); },
                                                        .ready = [this] { return Ready(); },
                                                        .before_scrape = [this] { RenewGauges(); }});
+  routes.push_back(StacksPage(options_.pages.address, incidents_, dependencies_.store));
   ASSIGN_OR_RETURN(http_, StartPages(options_.pages, std::move(routes), dependencies_.clock));
   return absl::OkStatus();
 }

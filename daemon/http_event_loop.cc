@@ -192,7 +192,8 @@ MHD_Result HttpEventLoop::Advance(Client& client, const std::string& path, const
 }
 
 MHD_Result HttpEventLoop::Ask(Client& client, const std::string& path) {
-  const auto page = pages_.find(path);
+  auto page = pages_.find(path);
+  if (page == pages_.end()) page = pages_.find(path.substr(0, path.find('/', 1) + 1));
   if (page == pages_.end()) return Answer(client, Plain(404, "no such page\n"));
   const char* authorization =
       MHD_lookup_connection_value(client.connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);

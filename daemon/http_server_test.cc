@@ -20,8 +20,10 @@
 #include "base/clock.h"
 #include "base/stop_signal.h"
 #include "base/testing/status_matchers.h"
+#include "base/testing/temporary_directory.h"
 #include "daemon/health_routes.h"
 #include "daemon/http_route.h"
+#include "daemon/web/web_guard.h"
 
 namespace lockstep {
 namespace {
@@ -116,6 +118,40 @@ TEST(HttpServerTest, MatchesPathsExactly) {
   EXPECT_THAT(Get(server->port(), "/echo/more"), StartsWith("HTTP/1.1 404"));
   EXPECT_THAT(Get(server->port(), "/"), StartsWith("HTTP/1.1 404"));
   EXPECT_THAT(Get(server->port(), "/etc/passwd"), StartsWith("HTTP/1.1 404"));
+}
+
+TEST(HttpServerTest, ARouteThatEndsInASlashStandsForAllBelowIt) {
+  const HttpRoute below = {"/below/", [](const HttpRequest& request) { return HttpResponse{200, "", request.path}; }};
+  auto server = HttpServer::Start("127.0.0.1:0", {EchoRoute(), below});
+  ASSERT_OK(server);
+  EXPECT_THAT(Get((*server)->port(), "/below/7/graph.svg"), EndsWith("\r\n\r\n/below/7/graph.svg"));
+  EXPECT_THAT(Get((*server)->port(), "/below/"), StartsWith("HTTP/1.1 200"));
+  for (const char* path : {"/below", "/", "/above/7", "/echo/7"}) {
+    EXPECT_THAT(Get((*server)->port(), path), StartsWith("HTTP/1.1 404")) << path;
+  }
+}
+
+TEST(HttpServerTest, APrivatePageAnswersOnlyWhereTheGuardAsksWhoComes) {
+  const TemporaryDirectory directory;
+  const std::string users = "basic_auth_users:\n  me: $2a$05$bvIG6Nmid91Mu9RcmmWZfO5HJIMCT8riNW0hEp8f6/FuA2/mHZFpe\n";
+  const std::string tls_alone = "http_server_config:\n  headers:\n    X-Frame-Options: deny\n";
+  const auto statuses = [&](const std::string& file) {
+    HttpRoute open = EchoRoute();
+    HttpRoute hidden = EchoRoute();
+    hidden.path = "/private";
+    hidden.is_private = true;
+    auto guard = WebGuard::Open(file, /*needs_tls=*/false, RealClock());
+    EXPECT_OK(guard);
+    auto server = HttpServer::Start("127.0.0.1:0", {open, hidden}, {}, *std::move(guard));
+    EXPECT_OK(server);
+    const int port = (*server)->port();
+    const std::string as_me = "GET /private HTTP/1.1\r\nHost: x\r\nAuthorization: Basic bWU6cGFzc3dvcmQ=\r\n\r\n";
+    return absl::StrCat(Get(port, "/echo").substr(9, 3), " ", Get(port, "/private").substr(9, 3), " ",
+                        Ask(port, as_me).substr(9, 3));
+  };
+  EXPECT_EQ(statuses(""), "200 403 403") << "without a guard";
+  EXPECT_EQ(statuses(directory.Write("open.yaml", tls_alone).string()), "200 403 403");
+  EXPECT_EQ(statuses(directory.Write("users.yaml", users).string()), "401 401 200");
 }
 
 TEST(HttpServerTest, RefusesOtherMethodsAndAnswersHeadWithoutBody) {

@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "collector/incident/hang_classes.h"
 
 namespace lockstep {
 namespace {
@@ -21,11 +22,19 @@ std::string EscapedForUrl(absl::string_view text) {
   return escaped;
 }
 
+std::string PageOf(const std::string& url, const wire::Incident& incident) {
+  return absl::StrReplaceAll(url,
+                             {{"{incident}", absl::StrCat(incident.id())}, {"{job}", EscapedForUrl(incident.job())}});
+}
+
 }  // namespace
 
 std::string ConsolePage(const AlertLinks& links, const wire::Incident& incident) {
-  return absl::StrReplaceAll(links.external_url,
-                             {{"{incident}", absl::StrCat(incident.id())}, {"{job}", EscapedForUrl(incident.job())}});
+  return PageOf(links.external_url, incident);
+}
+
+std::string StacksPage(const AlertLinks& links, const wire::Incident& incident) {
+  return IsHangClass(incident.verdict().class_()) ? PageOf(links.stacks_url, incident) : "";
 }
 
 std::string RunbookPage(const AlertLinks& links, absl::string_view verdict_class) {

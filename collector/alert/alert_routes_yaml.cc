@@ -74,7 +74,8 @@ class RoutesReader {
   RoutesReader(const Tenants& tenants, const FileReader& read_file) : tenants_(tenants), read_file_(read_file) {}
 
   absl::StatusOr<AlertRoutes> Read(const YAML::Node& root) {
-    RETURN_IF_ERROR(CheckYamlMap(root, {"fleet", "external_url", "runbook_url", "receivers", "routes", "hook"}));
+    RETURN_IF_ERROR(
+        CheckYamlMap(root, {"fleet", "external_url", "runbook_url", "stacks_url", "receivers", "routes", "hook"}));
     RETURN_IF_ERROR(ReadLinks(root));
     ASSIGN_OR_RETURN(const std::vector<YAML::Node> receivers, YamlList(root, "receivers", kMaxReceivers));
     for (const YAML::Node& receiver : receivers) RETURN_IF_ERROR(ReadReceiver(receiver));
@@ -98,6 +99,7 @@ class RoutesReader {
     }
     ASSIGN_OR_RETURN(links.external_url, YamlText(root, "external_url"));
     ASSIGN_OR_RETURN(links.runbook_url, YamlText(root, "runbook_url"));
+    ASSIGN_OR_RETURN(links.stacks_url, YamlText(root, "stacks_url"));
     return absl::OkStatus();
   }
 

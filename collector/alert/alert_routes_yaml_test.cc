@@ -43,6 +43,7 @@ std::string ErrorOf(const std::string& text) { return std::string(Parse(text).st
 constexpr char kWhole[] = R"(fleet: prod-a
 external_url: https://lockstep.example.org/{incident}
 runbook_url: https://wiki.example.org/r
+stacks_url: https://collector.example.org:9091/incidents/{incident}/stacks.svg
 receivers:
   - {name: am, type: alertmanager, urls: ["http://am-0:9093", "http://am-1:9093/"], repeat: 30s}
   - {name: oncall, type: pagerduty, key_file: /key}
@@ -108,7 +109,8 @@ TEST(AlertRoutesYamlTest, WhatIsWrongIsToldWithItsLine) {
   const auto of = [](const std::string& receiver) {
     return ErrorOf(absl::StrCat("receivers:\n  - ", receiver, "\nroutes:\n  - {receivers: [a]}\n"));
   };
-  EXPECT_EQ(ErrorOf("a\n"), "line 1: expected a map of fleet, external_url, runbook_url, receivers, routes, hook");
+  EXPECT_EQ(ErrorOf("a\n"),
+            "line 1: expected a map of fleet, external_url, runbook_url, stacks_url, receivers, routes, hook");
   EXPECT_EQ(ErrorOf("\nrecievers: []\n"), "line 2: unknown key 'recievers'; did you mean 'receivers'?");
   EXPECT_EQ(ErrorOf("fleet: two words\n"), "line 1: 'fleet' must be one word of at most 100 letters");
   EXPECT_THAT(ErrorOf("receivers: [}"), StartsWith("line 1: "));

@@ -44,6 +44,7 @@ Json Annotations(const wire::Incident& incident, const AlertLinks& links) {
       {"reopened", incident.reopened() > 0 ? absl::StrCat(incident.reopened()) : ""},
       {"folded_incidents", incident.folds() > 0 ? absl::StrCat(incident.folds()) : ""},
       {"runbook_url", RunbookPage(links, verdict.class_())},
+      {"stacks_url", StacksPage(links, incident)},
       {"acknowledged_by", incident.acknowledgement().by()},
       {"acknowledgement_note", incident.acknowledgement().note()},
       {"resolution", ResolutionText(incident)},

@@ -55,6 +55,15 @@ TEST(AlertmanagerPayloadTest, ValuesAreInAnnotationsAndAFiringAlertEndsByItself)
 ])");
 }
 
+TEST(AlertmanagerPayloadTest, TheStacksOfAHangAreLinked) {
+  DeliveryContext context = Context();
+  context.links.stacks_url = "http://collector/incidents/{incident}/stacks.svg";
+  wire::Incident hang = SlowRank();
+  hang.mutable_verdict()->set_class_("deadlock");
+  EXPECT_EQ(Alerts({Kind::kOpened, hang}, context)[0]["annotations"]["stacks_url"],
+            "http://collector/incidents/42/stacks.svg");
+}
+
 TEST(AlertmanagerPayloadTest, HowOftenItCameBackAndWhatItStandsForAreAnnotations) {
   wire::Incident incident = SlowRank();
   incident.set_flapping(true);

@@ -27,6 +27,11 @@ TEST(IncidentTextTest, LinksHoldTheIncidentAndItsJob) {
   EXPECT_EQ(ConsolePage(links, incident), "https://c/jobs/a%20b%2F%C3%BC/42");
   EXPECT_EQ(RunbookPage(links, "deadlock"), "https://w/r#deadlock");
   EXPECT_EQ(RunbookPage(links, ""), "");
+  EXPECT_EQ(StacksPage(links, incident), "");
+  links.stacks_url = "https://c/incidents/{incident}/stacks.svg";
+  EXPECT_EQ(StacksPage(links, incident), "") << "a rank that is slow stands nowhere";
+  incident.mutable_verdict()->set_class_("hang_not_entered");
+  EXPECT_EQ(StacksPage(links, incident), "https://c/incidents/42/stacks.svg");
 }
 
 TEST(IncidentTextTest, AStandstillIsCritical) {

@@ -85,7 +85,11 @@ AlertMessage PagerdutyMessage(const IncidentEvent& event, const ReceiverSpec& re
   const std::string page = ConsolePage(context.links, incident);
   if (!page.empty()) message["client_url"] = page;
   const std::string runbook = RunbookPage(context.links, incident.verdict().class_());
-  if (!runbook.empty()) message["links"] = Json::array({{{"href", runbook}, {"text", "runbook"}}});
+  const std::pair<const char*, std::string> links[] = {{"runbook", runbook},
+                                                       {"stacks", StacksPage(context.links, incident)}};
+  for (const auto& [text, href] : links) {
+    if (!href.empty()) message["links"].push_back(Json{{"href", href}, {"text", text}});
+  }
   message["payload"] = Payload(incident);
   return {.body = message.dump(-1, ' ', false, Json::error_handler_t::replace), .headers = {}};
 }

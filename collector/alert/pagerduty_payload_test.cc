@@ -58,6 +58,18 @@ TEST(PagerdutyPayloadTest, AnOpeningTriggers) {
 })");
 }
 
+TEST(PagerdutyPayloadTest, TheStacksOfAHangAreLinked) {
+  wire::Incident hang = SlowRank();
+  hang.mutable_verdict()->set_class_("deadlock");
+  AlertLinks links;
+  links.runbook_url = "http://wiki";
+  links.stacks_url = "http://collector/incidents/{incident}/stacks.svg";
+  const ordered_json event = Event({Kind::kOpened, hang}, links);
+  ASSERT_EQ(event["links"].size(), 2u);
+  EXPECT_EQ(event["links"][1]["href"], "http://collector/incidents/42/stacks.svg");
+  EXPECT_EQ(event["links"][1]["text"], "stacks");
+}
+
 TEST(PagerdutyPayloadTest, TheKeyStaysAndTheActionFollowsTheIncident) {
   wire::Incident incident = SlowRank();
   const std::string key = Event({Kind::kOpened, incident})["dedup_key"];

@@ -69,6 +69,8 @@ std::string Body(const IncidentEvent& event, const AlertLinks& links) {
   if (!verdict.advice().empty()) lines.push_back(absl::StrCat("Advice: ", Escaped(verdict.advice())));
   const std::string runbook = RunbookPage(links, verdict.class_());
   if (!runbook.empty()) lines.push_back(absl::StrCat("<", runbook, "|Runbook>"));
+  const std::string stacks = StacksPage(links, incident);
+  if (!stacks.empty()) lines.push_back(absl::StrCat("<", stacks, "|Stacks>"));
   lines.erase(std::remove(lines.begin(), lines.end(), ""), lines.end());
   return absl::StrJoin(lines, "\n");
 }

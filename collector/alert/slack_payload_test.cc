@@ -39,6 +39,15 @@ TEST(SlackPayloadTest, AWebhookIsToldInTextAndColour) {
 })");
 }
 
+TEST(SlackPayloadTest, TheStacksOfAHangAreLinked) {
+  DeliveryContext context;
+  context.links.stacks_url = "http://collector/incidents/{incident}/stacks.svg";
+  wire::Incident hang = SlowRank();
+  hang.mutable_verdict()->set_class_("deadlock");
+  EXPECT_THAT(Message({Kind::kOpened, hang}, Webhook(), context).dump(),
+              HasSubstr("<http://collector/incidents/42/stacks.svg|Stacks>"));
+}
+
 TEST(SlackPayloadTest, WhatHappenedIsInWordsAndColour) {
   wire::Incident incident = SlowRank();
   incident.mutable_verdict()->set_class_("deadlock");

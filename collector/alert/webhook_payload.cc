@@ -52,6 +52,8 @@ Json Annotations(const wire::Incident& incident, const AlertLinks& links) {
   annotations["advice"] = verdict.advice();
   const std::string runbook = RunbookPage(links, verdict.class_());
   if (!runbook.empty()) annotations["runbook_url"] = runbook;
+  const std::string stacks = StacksPage(links, incident);
+  if (!stacks.empty()) annotations["stacks_url"] = stacks;
   if (incident.has_acknowledgement()) {
     const wire::Incident::Acknowledgement& acknowledgement = incident.acknowledgement();
     annotations["acknowledged_by"] = acknowledgement.by();

@@ -22,6 +22,15 @@ ReceiverSpec Receiver(const std::string& title = "lockstep") {
 
 std::string Body(const IncidentEvent& event) { return WebhookMessage(event, Receiver(), {}).body; }
 
+TEST(WebhookPayloadTest, TheStacksOfAHangAreLinked) {
+  DeliveryContext context;
+  context.links.stacks_url = "http://collector/incidents/{incident}/stacks.svg";
+  wire::Incident hang = SlowRank();
+  hang.mutable_verdict()->set_class_("deadlock");
+  const auto payload = nlohmann::ordered_json::parse(WebhookMessage({Kind::kOpened, hang}, Receiver(), context).body);
+  EXPECT_EQ(payload["commonAnnotations"]["stacks_url"], "http://collector/incidents/42/stacks.svg");
+}
+
 TEST(WebhookPayloadTest, FiringAlertIsWhatReceiversOfAlertmanagerParse) {
   DeliveryContext context;
   context.links.external_url = "http://lockstep/incidents/{incident}?job={job}";

@@ -139,6 +139,11 @@ bool WebGuard::HasCertificate(const WebConfig& config, const HttpRequest& reques
   return false;
 }
 
+bool WebGuard::AsksWho() const {
+  const MutexLock lock(mutex_);
+  return !state_->config.users.empty() || state_->config.client == WebClientCertificate::kVerified;
+}
+
 std::optional<HttpResponse> WebGuard::Refusal(const HttpRequest& request) {
   // First of all, as with the exporters: who guesses at passwords is held up as well.
   if (!TakeRequest())

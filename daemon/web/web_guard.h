@@ -53,6 +53,9 @@ class WebGuard {
   // That every answer of a page has beside its own: name and value.
   std::vector<std::pair<std::string, std::string>> headers() const;
 
+  // Whether Refusal tells callers apart: by passwords, or certificates of authorities that are believed.
+  bool AsksWho() const;
+
   // Nothing if the request may be answered, else the answer that refuses it: 401, 403, or 429 when there are too many.
   // As slow as a hash: on the thread of a page.
   std::optional<HttpResponse> Refusal(const HttpRequest& request);
