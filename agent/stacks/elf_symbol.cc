@@ -2,63 +2,18 @@
 
 #include <elf.h>
 
-#include <cstddef>
-#include <cstring>
 #include <string>
 
 #include "absl/status/status.h"
+#include "agent/stacks/elf_tables.h"
 #include "base/status_macros.h"
 
 namespace lockstep {
 namespace {
 
-constexpr int kMaxProgramHeaders = 64;
-constexpr int kMaxDynamicEntries = 256;
 constexpr int kMaxChain = 1'024;  // symbols of one bucket
-constexpr uint64_t kPageMask = ~uint64_t{4095};
 
 absl::Status Broken() { return absl::InvalidArgumentError("the file of the interpreter is not as it should be"); }
-
-// What the dynamic section says; addresses of the process.
-struct DynamicTables {
-  uint64_t bias = 0;  // what is added to addresses of the file
-  uint64_t symbols = 0;
-  uint64_t strings = 0;
-  uint64_t hash = 0;
-};
-
-absl::StatusOr<DynamicTables> ReadTables(RemoteMemory& memory, uint64_t base) {
-  const auto header = memory.Get<Elf64_Ehdr>(base);
-  if (!header.has_value() || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
-      header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_phentsize != sizeof(Elf64_Phdr)) {
-    return Broken();
-  }
-  DynamicTables tables;
-  uint64_t dynamic = 0;
-  bool has_load = false;
-  for (int i = 0; i < header->e_phnum && i < kMaxProgramHeaders; ++i) {
-    const auto part = memory.Get<Elf64_Phdr>(base + header->e_phoff + static_cast<uint64_t>(i) * sizeof(Elf64_Phdr));
-    if (!part.has_value()) return Broken();
-    if (part->p_type == PT_LOAD && !has_load) {
-      has_load = true;
-      tables.bias = base - (part->p_vaddr & kPageMask);
-    }
-    if (part->p_type == PT_DYNAMIC) dynamic = part->p_vaddr;
-  }
-  if (!has_load || dynamic == 0) return Broken();
-  for (int i = 0; i < kMaxDynamicEntries; ++i) {
-    const auto entry = memory.Get<Elf64_Dyn>(tables.bias + dynamic + static_cast<uint64_t>(i) * sizeof(Elf64_Dyn));
-    if (!entry.has_value()) return Broken();
-    if (entry->d_tag == DT_NULL) break;
-    // The loader of glibc has made addresses of the process of them, others leave them as they are in the file.
-    const uint64_t address = entry->d_un.d_ptr < tables.bias ? entry->d_un.d_ptr + tables.bias : entry->d_un.d_ptr;
-    if (entry->d_tag == DT_SYMTAB) tables.symbols = address;
-    if (entry->d_tag == DT_STRTAB) tables.strings = address;
-    if (entry->d_tag == DT_GNU_HASH) tables.hash = address;
-  }
-  if (tables.symbols == 0 || tables.strings == 0 || tables.hash == 0) return Broken();
-  return tables;
-}
 
 }  // namespace
 
@@ -69,7 +24,8 @@ uint32_t GnuHash(absl::string_view name) {
 }
 
 absl::StatusOr<uint64_t> FindElfSymbol(RemoteMemory& memory, uint64_t base, absl::string_view name) {
-  ASSIGN_OR_RETURN(const DynamicTables tables, ReadTables(memory, base));
+  ASSIGN_OR_RETURN(const ElfTables tables, ReadElfTables(memory, base));
+  if (tables.symbols == 0 || tables.strings == 0 || tables.hash == 0) return Broken();
   struct HashHeader {
     uint32_t buckets;
     uint32_t first_symbol;

@@ -1,8 +1,9 @@
-// Stacks of one process on demand: what its threads wait for in the kernel, and which functions of Python they are in.
+// Stacks of one process on demand: what its threads wait for in the kernel, and which functions of Python, C and C++
+// they are in.
 //
 // Nothing is attached and nothing is stopped: /proc and process_vm_readv(2) are read, some times over a few seconds,
-// and what differs is added up. Frames of C are not in it: to see them a process has to be stopped, and one whose
-// observer is killed at a limit may stay stopped.
+// and what differs is added up. Functions of C are those of threads that wait in the kernel (native_reader.h): of a
+// thread that runs nobody knows the registers without stopping it, and one whose observer is killed may stay stopped.
 
 #ifndef LOCKSTEP_AGENT_STACKS_STACK_DUMP_H_
 #define LOCKSTEP_AGENT_STACKS_STACK_DUMP_H_

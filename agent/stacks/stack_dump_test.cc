@@ -34,6 +34,7 @@ namespace lockstep {
 namespace {
 
 using ::testing::_;
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -134,6 +135,14 @@ class StackDumpTest : public ::testing::Test {
     return name.substr(0, name.find(':'));
   }
 
+  // The functions of C that the thread was in most, outermost first.
+  static std::vector<std::string> NativeOf(const wire::StackDump& dump, const wire::ThreadStacks& thread) {
+    std::vector<std::string> frames;
+    if (thread.native().empty()) return frames;
+    for (const uint32_t frame : thread.native(0).frames()) frames.push_back(dump.names(static_cast<int>(frame)));
+    return frames;
+  }
+
   RootedFs root_ = *RootedFs::Open("/");
   StopSignal stop_;
 };
@@ -160,21 +169,31 @@ TEST_F(StackDumpTest, NamesTheFunctionsOfEachThreadOfRealInterpreters) {
     EXPECT_THAT(Innermost(dump, dump.threads(1)), HasSubstr("fetch (<string>"));
     EXPECT_EQ(dump.threads(0).python(0).count(), 3u);
     EXPECT_EQ(dump.torn_reads() + dump.stacks_lost() + dump.threads_left_out(), 0u);
-    EXPECT_THAT(dump.left_out(), Contains(HasSubstr("no frames of C")));
     EXPECT_THAT(dump.left_out(), Not(Contains(HasSubstr("of Python"))));
+    ASSERT_EQ(dump.threads(0).native_size(), 1);
+    EXPECT_EQ(dump.threads(0).native(0).count(), 3u);
+    EXPECT_THAT(NativeOf(dump, dump.threads(0)),
+                AllOf(Contains(HasSubstr("Py_BytesMain")), Contains(HasSubstr("sleep"))));
+    EXPECT_FALSE(dump.threads(0).native(0).cut());
+    EXPECT_THAT(NativeOf(dump, dump.threads(1)).front(), HasSubstr("(libc.so.6)")) << "where threads begin";
+    EXPECT_FALSE(dump.threads(1).native(0).cut());
   }
 }
 
-TEST_F(StackDumpTest, WhereThereIsNoPythonThereIsTheKernelsSide) {
+TEST_F(StackDumpTest, WhereThereIsNoPythonThereAreCAndTheKernelsSide) {
   const Child child({"/bin/sh", "-c", "echo ready; exec sleep 600"});
   ASSERT_TRUE(child.ready());
-  const auto answer = Dump(child.process(root_), 1, 0);
-  ASSERT_OK(answer);
   wire::StackDump dump;
-  ASSERT_TRUE(dump.ParseFromString(*answer));
+  // It says so before it becomes another program, and sleeps.
+  do {
+    const auto answer = Dump(child.process(root_), 1, 0);
+    ASSERT_OK(answer);
+    ASSERT_TRUE(dump.ParseFromString(*answer));
+  } while (dump.threads(0).native().empty() || dump.threads(0).name() != "sleep");
   EXPECT_EQ(dump.python(), "");
   ASSERT_EQ(dump.threads_size(), 1);
   EXPECT_THAT(dump.left_out(), Contains(HasSubstr("no interpreter of Python 3 is mapped")));
+  EXPECT_THAT(NativeOf(dump, dump.threads(0)), Contains(HasSubstr("clock_nanosleep (libc")));
 }
 
 TEST_F(StackDumpTest, AProcessThatEndsInTheMiddleIsAnError) {
@@ -288,8 +307,9 @@ TEST(StackTallyTest, WhatIsTooMuchGoesFromTheEnd) {
   }
   python.stacks.push_back({.tid = 777, .frames = {"of nobody"}});
   python.torn = 2;
-  tally.Add(list, python);
-  tally.Add(list, python);
+  const NativeSample native = {.stacks = {{1, {.frames = {"main (train)"}}}}, .lost = 1};
+  tally.Add(list, python, native);
+  tally.Add(list, python, native);
   wire::StackDump dump;
   tally.Fill(7, dump);
   EXPECT_EQ(dump.threads_size(), static_cast<int>(StackTally::kMaxThreads));
@@ -297,6 +317,8 @@ TEST(StackTallyTest, WhatIsTooMuchGoesFromTheEnd) {
   EXPECT_EQ(dump.threads(0).tid(), 7);
   EXPECT_EQ(dump.threads(0).python(0).count(), 2u);
   EXPECT_EQ(dump.torn_reads(), 4u);
+  EXPECT_EQ(dump.stacks_lost(), 2u);
+  EXPECT_THAT(dump.names(), Contains("main (train)"));
   EXPECT_THAT(dump.names(), Not(Contains("of nobody")));
 }
 

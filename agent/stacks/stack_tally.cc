@@ -35,9 +35,9 @@ void StackTally::Count(Frames frames, std::map<Frames, uint32_t>& stacks) {
   }
 }
 
-void StackTally::Add(const ThreadList& kernel, const PythonSample& python) {
+void StackTally::Add(const ThreadList& kernel, const PythonSample& python, const NativeSample& native) {
   torn_ += python.torn;
-  lost_ += python.lost;
+  lost_ += python.lost + native.lost;
   left_out_ = std::max(left_out_, kernel.left_out + python.left_out);
   for (const KernelThread& listed : kernel.threads) {
     if (threads_.size() >= kMaxListedThreads && threads_.count(listed.tid) == 0) continue;
@@ -49,6 +49,10 @@ void StackTally::Add(const ThreadList& kernel, const PythonSample& python) {
   for (const PythonStack& stack : python.stacks) {
     const auto thread = threads_.find(stack.tid);
     if (thread != threads_.end()) Count({stack.frames, stack.cut}, thread->second.python);
+  }
+  for (const auto& [tid, stack] : native.stacks) {
+    const auto thread = threads_.find(tid);
+    if (thread != threads_.end()) Count({stack.frames, stack.cut}, thread->second.native);
   }
 }
 
@@ -82,6 +86,7 @@ void StackTally::Fill(int32_t pid, wire::StackDump& dump) const {
     to.set_state(std::string(1, thread.state));
     to.set_main(order[taken] == pid);
     fill(thread.python, to.mutable_python());
+    fill(thread.native, to.mutable_native());
     fill(thread.kernel, to.mutable_kernel());
   }
   dump.set_threads_left_out(static_cast<uint32_t>(left_out_ + order.size() - taken));

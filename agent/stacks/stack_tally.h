@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "agent/stacks/native_sampler.h"
 #include "agent/stacks/python_reader.h"
 #include "agent/stacks/thread_list.h"
 #include "proto/stacks.pb.h"
@@ -24,7 +25,7 @@ class StackTally {
   static constexpr size_t kMaxBytes = 192 << 10;   // of an answer, and one thread more
 
   // One moment. A thread that is in `python` alone is of no interest: it has ended meanwhile, or is a lie.
-  void Add(const ThreadList& kernel, const PythonSample& python);
+  void Add(const ThreadList& kernel, const PythonSample& python, const NativeSample& native);
 
   // Fills in threads, names and what was left out. Threads with functions of Python come right behind the main thread
   // `pid`; what does not fit goes from the end.
@@ -36,6 +37,7 @@ class StackTally {
     std::string name;
     char state = '?';
     std::map<Frames, uint32_t> python;
+    std::map<Frames, uint32_t> native;
     std::map<Frames, uint32_t> kernel;
   };
 

@@ -88,6 +88,7 @@ void ReadFrames(const RootedFs& root, const std::string& task, KernelThread& thr
   if (syscall.ok()) {
     const std::string name = DescribeSyscall(*syscall);
     if (!name.empty()) thread.frames.push_back(name);
+    thread.place = ParseThreadPlace(*syscall);
   } else if (absl::IsPermissionDenied(syscall.status())) {
     list.has_syscalls = false;
   }
@@ -112,6 +113,23 @@ int32_t ParseTracer(absl::string_view text) {
     if (absl::ConsumePrefix(&line, "TracerPid:") && absl::SimpleAtoi(line, &pid)) return pid;
   }
   return 0;
+}
+
+ThreadPlace ParseThreadPlace(absl::string_view text) {
+  // Number, six arguments, stack pointer, place; without the arguments where the thread is in no call; or "running".
+  const std::vector<absl::string_view> words = absl::StrSplit(absl::StripSuffix(text, "\n"), ' ');
+  ThreadPlace place = {.text = std::string(text)};
+  if (words.size() < 3 || !absl::SimpleHexAtoi(words[words.size() - 2], &place.stack_pointer) ||
+      !absl::SimpleHexAtoi(words.back(), &place.pc)) {
+    return {.text = std::string(text)};
+  }
+  return place;
+}
+
+ThreadPlace ReadThreadPlace(const RootedFs& root, int32_t pid, int32_t tid) {
+  const absl::StatusOr<std::string> text =
+      root.ReadFile(absl::StrCat("proc/", pid, "/task/", tid, "/syscall"), kMaxSmallFile);
+  return text.ok() ? ParseThreadPlace(*text) : ThreadPlace{};
 }
 
 std::string DescribeSyscall(absl::string_view text) {

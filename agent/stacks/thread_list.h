@@ -14,12 +14,20 @@
 
 namespace lockstep {
 
+// Where a thread goes on when the kernel lets it. Plain value; thread-compatible.
+struct ThreadPlace {
+  std::string text;  // of /proc/PID/task/TID/syscall: the same text, the same wait
+  uint64_t pc = 0;   // 0 = it runs, or that may not be read
+  uint64_t stack_pointer = 0;
+};
+
 // Plain value; thread-compatible. Texts are printable.
 struct KernelThread {
   int32_t tid = 0;
   std::string name;
   char state = '?';                 // as /proc/PID/stat has it
   std::vector<std::string> frames;  // outermost first: "syscall futex", then functions of the kernel; empty = unknown
+  ThreadPlace place;
 };
 
 struct ThreadList {
@@ -38,6 +46,12 @@ absl::StatusOr<ThreadList> ListThreads(const RootedFs& root, int32_t pid);
 
 // Who traces, by the text of /proc/PID/status; 0 = nobody, or it does not say. Pure.
 int32_t ParseTracer(absl::string_view text);
+
+// Where a thread waits by now. Thread-safe.
+ThreadPlace ReadThreadPlace(const RootedFs& root, int32_t pid, int32_t tid);
+
+// Of the text of /proc/PID/syscall. Pure.
+ThreadPlace ParseThreadPlace(absl::string_view text);
 
 // "syscall futex" of the text of /proc/PID/syscall, "syscall 4711" of an unknown number; "" = it is in none. Pure.
 std::string DescribeSyscall(absl::string_view text);

@@ -59,7 +59,7 @@ constexpr Verb kVerbs[] = {
      MakeHistoryCommand},
     {"capture", "Save what the collector received for a job", "lockstep capture demo -o demo.lockcap",
      MakeCaptureCommand},
-    {"dump", "What the threads of ranks do: functions of Python, and what they wait for in the kernel",
+    {"dump", "What the threads of ranks do: functions of Python and C, and what they wait for in the kernel",
      "lockstep dump llama --rank 17\n  lockstep dump llama --rank 17 --rank 18 -o svg > stacks.svg", MakeDumpCommand},
     {"profile", "Which functions take longer on some ranks of a running job, or on all",
      "lockstep profile llama\n  lockstep profile llama --ranks 17,18 --steps 3 --keep", MakeProfileCommand},

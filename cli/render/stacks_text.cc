@@ -39,13 +39,16 @@ std::string FramesText(const wire::StackDump& dump, const wire::FoldedStack& sta
 // Where a thread was, most of the time.
 std::string PlaceText(const wire::StackDump& dump, const wire::ThreadStacks& thread, int most) {
   std::string text;
-  const auto append = [&](const char* what, const auto& stacks) {
-    if (stacks.empty()) return;
-    absl::StrAppend(&text, "    ", what, " ", stacks[0].count(), "/", dump.samples(), ": ",
-                    FramesText(dump, stacks[0], most), "\n");
+  const auto append = [&](const char* what, const wire::FoldedStack& stack) {
+    if (stack.frames().empty()) return;
+    absl::StrAppend(&text, "    ", what, " ", stack.count(), "/", dump.samples(), ": ", FramesText(dump, stack, most),
+                    "\n");
   };
-  append("Python", thread.python());
-  append("kernel", thread.kernel());
+  if (!thread.python().empty()) append("Python", thread.python(0));
+  if (!thread.native().empty()) {
+    append("C", thread.python().empty() ? thread.native(0) : BehindPython(dump, thread.native(0)));
+  }
+  if (!thread.kernel().empty()) append("kernel", thread.kernel(0));
   return text;
 }
 

@@ -30,7 +30,9 @@ wire::StackDump Dump() {
   dump.set_samples(10);
   dump.set_span_ns(2'000'000'000);
   dump.set_python("3.11");
-  for (const char* name : {"<module> (train.py:1)", "step (train.py:9)", "load;odd\x1b[2J", "syscall futex"}) {
+  for (const char* name :
+       {"<module> (train.py:1)", "step (train.py:9)", "load;odd\x1b[2J", "syscall futex",
+        "_PyEval_EvalFrameDefault (python3.11)", "+0x10 (python3.11)", "cudaStreamSynchronize (libcudart.so)"}) {
     dump.add_names(name);
   }
   wire::ThreadStacks& main = *dump.add_threads();
@@ -40,12 +42,14 @@ wire::StackDump Dump() {
   main.set_main(true);
   *main.add_python() = Stack({0, 1}, 9);
   *main.add_python() = Stack({0, 2}, 1);
+  *main.add_native() = Stack({4, 5, 4, 6}, 8);
   *main.add_kernel() = Stack({3}, 10);
   wire::ThreadStacks& other = *dump.add_threads();
   other.set_tid(4712);
   other.set_name("nccl");
+  *other.add_native() = Stack({6}, 4);
   *other.add_kernel() = Stack({3, 99}, 4);
-  dump.add_left_out("no frames of C");
+  dump.add_left_out("no functions of C in 2 samples");
   return dump;
 }
 
@@ -54,10 +58,12 @@ TEST(StacksTextTest, ForPeople) {
             "rank 3 on node-3, pid 4711: Python 3.11, 10 samples in 2.0 s\n"
             "  thread 4711 python3 (main), state S\n"
             "    Python 9/10: <module> (train.py:1) > step (train.py:9)\n"
+            "    C 8/10: cudaStreamSynchronize (libcudart.so)\n"
             "    kernel 10/10: syscall futex\n"
             "  thread 4712 nccl, state \n"
+            "    C 4/10: cudaStreamSynchronize (libcudart.so)\n"
             "    kernel 4/10: syscall futex > ?\n"
-            "  no frames of C\n");
+            "  no functions of C in 2 samples\n");
   EXPECT_THAT(StackDumpText(Dump(), /*brief=*/true), AllOf(HasSubstr("step (train.py:9)"), Not(HasSubstr("nccl"))));
 }
 
@@ -82,9 +88,11 @@ TEST(StacksTextTest, OtherFormsAreRefused) {
 
 TEST(StacksTextTest, Folded) {
   EXPECT_EQ(StacksText({Dump()}, "folded", ""),
-            "rank 3;python3 4711 (main);<module> (train.py:1);step (train.py:9);syscall futex 9\n"
-            "rank 3;python3 4711 (main);<module> (train.py:1);load_odd_[2J;syscall futex 1\n"
-            "rank 3;nccl 4712;syscall futex;? 4\n");
+            "rank 3;python3 4711 (main);<module> (train.py:1);step (train.py:9);cudaStreamSynchronize (libcudart.so);"
+            "syscall futex 9\n"
+            "rank 3;python3 4711 (main);<module> (train.py:1);load_odd_[2J;cudaStreamSynchronize (libcudart.so);"
+            "syscall futex 1\n"
+            "rank 3;nccl 4712;cudaStreamSynchronize (libcudart.so);syscall futex;? 4\n");
 }
 
 TEST(StacksTextTest, ForProgramsAndAsAGraph) {

@@ -15,6 +15,7 @@
 #include "agent/recorder/ring_writer.h"
 #include "agent/sources/kernel_log/log_position.h"
 #include "agent/spool/segment_format.h"
+#include "agent/stacks/testing/native_image.h"
 #include "agent/stacks/testing/python_image.h"
 #include "base/check.h"
 #include "collector/store/chunk.h"
@@ -215,6 +216,19 @@ void WritePythonSeeds(const std::filesystem::path& folder) {
   }
 }
 
+// A thread that waits, with and without a register that the kernel does not tell.
+void WriteNativeSeeds(const std::filesystem::path& folder) {
+  for (const bool with_frame_pointer : {false, true}) {
+    const NativeImage image(with_frame_pointer);
+    std::string bytes;
+    for (const uint64_t address : {NativeImage::kPlace, NativeImage::kStack}) {
+      for (const int shift : {0, 8}) bytes.push_back(static_cast<char>(address >> shift));
+    }
+    Write(folder / (with_frame_pointer ? "frame_pointer" : "stack_pointer"),
+          bytes + image.memory.Flat(NativeImage::kBase));
+  }
+}
+
 // The end of process 4711 by SIGKILL, as the kernel's process connector tells it.
 void WriteConnectorSeed(const std::filesystem::path& file) {
   nlmsghdr header = {};
@@ -296,6 +310,7 @@ int main(int argc, char** argv) {
   lockstep::WriteFabricSeeds(corpus / "fabric_message_fuzzer");
   lockstep::WriteRankProfileSeeds(corpus / "rank_profile_fuzzer");
   lockstep::WritePythonSeeds(corpus / "python_reader_fuzzer");
+  lockstep::WriteNativeSeeds(corpus / "native_reader_fuzzer");
   lockstep::WriteConnectorSeed(corpus / "exit_connector_fuzzer/killed");
   lockstep::WriteMinderSeed(corpus / "minder_model_fuzzer/one_metric");
   return 0;

@@ -1,0 +1,116 @@
+#include "agent/stacks/function_names.h"
+
+#include <cxxabi.h>
+#include <elf.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "agent/printable_text.h"
+
+namespace lockstep {
+namespace {
+
+constexpr uint32_t kMaxBuckets = 1 << 20;
+constexpr size_t kSymbolsOfRead = 256;
+
+// Without parameters and templates' arguments: what tells functions apart for a reader. ';' separates folded stacks.
+std::string Readable(std::string name) {
+  if (absl::StartsWith(name, "_Z") && name.size() <= FunctionNames::kMaxMangledBytes) {
+    int status = 0;
+    const std::unique_ptr<char, decltype(&std::free)> plain(
+        abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), &std::free);
+    if (plain != nullptr) name = plain.get();
+    const size_t parameters = name.find('(', absl::StartsWith(name, "(") ? 1 : 0);
+    if (plain != nullptr && parameters != std::string::npos && parameters > 0) name.resize(parameters);
+  }
+  std::replace(name.begin(), name.end(), ';', ':');
+  return PrintableText(name, FunctionNames::kMaxNameBytes);
+}
+
+}  // namespace
+
+size_t FunctionNames::Count(const ElfTables& tables) {
+  struct HashHeader {
+    uint32_t buckets;
+    uint32_t first_symbol;
+    uint32_t bloom_words;
+    uint32_t bloom_shift;
+  };
+  const auto header = tables.hash == 0 ? absl::nullopt : memory_.Get<HashHeader>(tables.hash);
+  if (!header.has_value() || header->buckets == 0 || header->buckets > kMaxBuckets) return 0;
+  const uint64_t buckets_at = tables.hash + sizeof(HashHeader) + uint64_t{header->bloom_words} * sizeof(uint64_t);
+  std::vector<uint32_t> buckets(header->buckets);
+  if (!memory_.Read(buckets_at, buckets.data(), buckets.size() * sizeof(uint32_t))) return 0;
+  uint64_t last = *std::max_element(buckets.begin(), buckets.end());
+  if (last < header->first_symbol) return header->first_symbol;
+  const uint64_t chains = buckets_at + buckets.size() * sizeof(uint32_t);
+  // The chain of the last bucket ends with a number that is odd.
+  for (size_t i = 0; i < kMaxSymbols; ++i, ++last) {
+    const auto hash = memory_.Get<uint32_t>(chains + (last - header->first_symbol) * sizeof(uint32_t));
+    if (!hash.has_value()) return 0;
+    if ((*hash & 1) != 0) return last + 1;
+  }
+  return 0;
+}
+
+const std::vector<FunctionNames::Symbol>& FunctionNames::SymbolsOf(const MappedCode& code, const ElfTables& tables) {
+  const auto [place, is_new] = symbols_.try_emplace(code.base);
+  std::vector<Symbol>& symbols = place->second;
+  if (!is_new || tables.symbols == 0 || tables.strings == 0) return symbols;
+  const size_t count = Count(tables);
+  if (kept_ + count > kMaxSymbols) {
+    ++left_out_;
+    return symbols;
+  }
+  std::vector<Elf64_Sym> read(kSymbolsOfRead);
+  for (size_t first = 0; first < count; first += kSymbolsOfRead) {
+    read.resize(std::min(kSymbolsOfRead, count - first));
+    if (!memory_.Read(tables.symbols + first * sizeof(Elf64_Sym), read.data(), read.size() * sizeof(Elf64_Sym))) break;
+    for (const Elf64_Sym& symbol : read) {
+      const unsigned type = ELF64_ST_TYPE(symbol.st_info);
+      if ((type != STT_FUNC && type != STT_GNU_IFUNC) || symbol.st_value == 0 || symbol.st_shndx == SHN_UNDEF) continue;
+      symbols.push_back({symbol.st_value + tables.bias,
+                         static_cast<uint32_t>(std::min<uint64_t>(symbol.st_size, UINT32_MAX)), symbol.st_name});
+    }
+  }
+  symbols.shrink_to_fit();
+  kept_ += symbols.size();
+  std::stable_sort(symbols.begin(), symbols.end(), [](const Symbol& a, const Symbol& b) { return a.begin < b.begin; });
+  return symbols;
+}
+
+std::string FunctionNames::NameAt(uint64_t address) {
+  std::string name;
+  char part[32] = {};
+  while (name.size() <= kMaxMangledBytes && memory_.Read(address + name.size(), part, sizeof part)) {
+    const char* const end = std::find(part, part + sizeof part, '\0');
+    name.append(part, static_cast<size_t>(end - part));
+    if (end != part + sizeof part) break;
+  }
+  return Readable(std::move(name));
+}
+
+std::string FunctionNames::Describe(const MappedCode& code, const ElfTables& tables, uint64_t address,
+                                    uint64_t function_begin) {
+  const std::vector<Symbol>& symbols = SymbolsOf(code, tables);
+  auto symbol = std::upper_bound(symbols.begin(), symbols.end(), address,
+                                 [](uint64_t value, const Symbol& one) { return value < one.begin; });
+  std::string name;
+  if (symbol != symbols.begin()) {
+    --symbol;
+    // Of several names of one function the first: stable, whatever the process does.
+    while (symbol != symbols.begin() && std::prev(symbol)->begin == symbol->begin) --symbol;
+    if (address - symbol->begin < symbol->bytes) name = NameAt(tables.strings + symbol->name);
+  }
+  if (name.empty()) {
+    const uint64_t begin = function_begin != 0 ? function_begin : address;
+    name = absl::StrCat("+0x", absl::Hex(begin - tables.bias));
+  }
+  return absl::StrCat(name, " (", code.file, ")");
+}
+
+}  // namespace lockstep

@@ -1,0 +1,58 @@
+// Names of functions of C and C++ by their addresses, from the exported symbols of the files that a process has mapped.
+//
+// Functions that a file does not export have no name in memory: they are told by the distance of their beginning from
+// the file's. Everything read is hostile: tables are bounded, names are cut and made printable.
+
+#ifndef LOCKSTEP_AGENT_STACKS_FUNCTION_NAMES_H_
+#define LOCKSTEP_AGENT_STACKS_FUNCTION_NAMES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "agent/stacks/elf_tables.h"
+#include "agent/stacks/mapped_code.h"
+#include "agent/stacks/remote_memory.h"
+
+namespace lockstep {
+
+// Borrows `memory`. Not thread-safe.
+class FunctionNames {
+ public:
+  static constexpr size_t kMaxSymbols = 1 << 19;  // of all files together; 16 bytes each
+  static constexpr size_t kMaxNameBytes = 120;
+  // A demangler goes as deep as a name asks for: what is longer stays as it is.
+  static constexpr size_t kMaxMangledBytes = 256;
+
+  explicit FunctionNames(RemoteMemory& memory) : memory_(memory) {}
+
+  // "ncclGroupEnd (libnccl.so.2)", "+0x1a2b0 (libcuda.so.1)". `function_begin`: of the function with the address, by
+  // its frame rules; 0 = unknown.
+  std::string Describe(const MappedCode& code, const ElfTables& tables, uint64_t address, uint64_t function_begin);
+
+  // Files whose symbols found no room.
+  size_t left_out() const { return left_out_; }
+
+ private:
+  struct Symbol {
+    uint64_t begin;
+    uint32_t bytes;
+    uint32_t name;  // index into the file's strings
+  };
+
+  const std::vector<Symbol>& SymbolsOf(const MappedCode& code, const ElfTables& tables);
+  // How many symbols the table has; 0 = it cannot be told.
+  size_t Count(const ElfTables& tables);
+  std::string NameAt(uint64_t address);
+
+  RemoteMemory& memory_;
+  std::map<uint64_t, std::vector<Symbol>> symbols_;  // by the base of the file, each by rising begin
+  size_t kept_ = 0;
+  size_t left_out_ = 0;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_AGENT_STACKS_FUNCTION_NAMES_H_
