@@ -1,9 +1,11 @@
 #include "detector/steps/anchor_numbers.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -26,6 +28,8 @@ constexpr double kMostRanks = kMainPart;
 // Of the time of the longest kind of call, each as it usually is without waits: what is less is latency.
 constexpr double kSlightTime = kFew;
 constexpr size_t kSampledTransfers = 64;  // budget of time
+// Of the anchor's size: calls that differ by more are others.
+constexpr double kOtherSize = kFew;
 
 struct AnchorCall {
   int32_t family = -1;
@@ -61,9 +65,29 @@ class Numbering {
     return roles_.communicators[static_cast<size_t>(operation.communicator)].family;
   }
 
-  bool Matches(const TraceOperation& operation, const AnchorCall& anchor) const {
-    return operation.kind == anchor.kind && FamilyOf(operation) == anchor.family &&
-           (!anchor.by_bytes || operation.bytes == anchor.bytes);
+  bool IsOfKind(const TraceOperation& operation, const AnchorCall& anchor) const {
+    return operation.kind == anchor.kind && FamilyOf(operation) == anchor.family;
+  }
+
+  static bool Matches(uint64_t bytes, const AnchorCall& anchor, uint64_t anchor_bytes) {
+    return !anchor.by_bytes || bytes == anchor_bytes;
+  }
+
+  // The size that the anchor's calls have in the channel: groups of equal duty may hold parts of slightly other sizes.
+  // None = the channel makes no such call.
+  std::optional<uint64_t> BytesIn(const OperationChannel& channel, const AnchorCall& anchor) const {
+    std::optional<uint64_t> nearest;
+    double least = kOtherSize * static_cast<double>(anchor.bytes);
+    for (uint32_t i = channel.first_instance; i < channel.first_instance + channel.instances; ++i) {
+      const TraceOperation& operation = trace_.operations[matched_.members[matched_.instances[i].first_member]];
+      if (!IsOfKind(operation, anchor)) continue;
+      if (Matches(operation.bytes, anchor, anchor.bytes)) return anchor.bytes;
+      const double distance = std::abs(static_cast<double>(operation.bytes) - static_cast<double>(anchor.bytes));
+      if (distance >= least) continue;
+      least = distance;
+      nearest = operation.bytes;
+    }
+    return nearest;
   }
 
   // From the peer with the most records.
@@ -208,10 +232,11 @@ class Numbering {
     if (channel.collective()) numbers_.of_channel[channel_index] = AnchorOfChannel(channel);
     if (numbers_.of_channel[channel_index] < 0) return;
     const AnchorCall& anchor = anchors_[static_cast<size_t>(numbers_.of_channel[channel_index])];
+    const uint64_t bytes = BytesIn(channel, anchor).value_or(anchor.bytes);
     int32_t number = 0;
     for (uint32_t i = channel.first_instance; i < channel.first_instance + channel.instances; ++i) {
-      const uint32_t member = matched_.members[matched_.instances[i].first_member];
-      if (!Matches(trace_.operations[member], anchor) || number >= kMaxSteps) continue;
+      const TraceOperation& operation = trace_.operations[matched_.members[matched_.instances[i].first_member]];
+      if (!IsOfKind(operation, anchor) || !Matches(operation.bytes, anchor, bytes) || number >= kMaxSteps) continue;
       numbers_.of_instance[i] = number++;
     }
     if (anchor.per_step > 1) KeepLastOfSteps(channel, anchor);
@@ -272,15 +297,10 @@ class Numbering {
     for (const auto& [candidate, unused] : classes) {
       int members = 0;
       for (const auto& [other, count] : classes) members += anchors_[other] == anchors_[candidate] ? count : 0;
-      if (members <= most) continue;
-      for (uint32_t i = channel.first_instance; i < channel.first_instance + channel.instances; ++i) {
-        const uint32_t member = matched_.members[matched_.instances[i].first_member];
-        if (!Matches(trace_.operations[member], anchors_[candidate])) continue;
-        const auto first = std::find(anchors_.begin(), anchors_.end(), anchors_[candidate]);
-        best = static_cast<int32_t>(first - anchors_.begin());
-        most = members;
-        break;
-      }
+      if (members <= most || !BytesIn(channel, anchors_[candidate]).has_value()) continue;
+      const auto first = std::find(anchors_.begin(), anchors_.end(), anchors_[candidate]);
+      best = static_cast<int32_t>(first - anchors_.begin());
+      most = members;
     }
     return best;
   }

@@ -25,9 +25,11 @@ constexpr int64_t kCallNs = 1'000'000;
 // direction, and beside each of the backward pass one in the data group. As a real job on a GPU made them.
 class LayeredJob {
  public:
-  // Of a rank whose recorder begins late, the first `missing` calls are not there.
-  explicit LayeredJob(int32_t steps, std::map<int32_t, int32_t> missing = {})
-      : missing_(std::move(missing)), builder_("job") {
+  // Of a rank whose recorder begins late, the first `missing` calls are not there. `bytes_apart` > 0: data groups
+  // gather before a step and scatter behind it, instead of a call per layer, each other group so much more than the one
+  // before.
+  explicit LayeredJob(int32_t steps, std::map<int32_t, int32_t> missing = {}, uint64_t bytes_apart = 0)
+      : missing_(std::move(missing)), bytes_apart_(bytes_apart), builder_("job") {
     for (int32_t rank = 0; rank < kRanks; ++rank) {
       builder_.AddRank({.rank = rank, .host = builder_.AddHost(absl::StrCat("h", rank))});
     }
@@ -42,14 +44,20 @@ class LayeredJob {
 
  private:
   void Step() {
-    for (int32_t layer = 0; layer < kLayers; ++layer) Reduce("tensor");
+    if (bytes_apart_ > 0) {
+      Call("data", OperationKind::kAllGather);
+      for (int32_t layer = 0; layer < 2 * kLayers; ++layer) Call("tensor", OperationKind::kAllReduce);
+      Call("data", OperationKind::kReduceScatter);
+      return;
+    }
+    for (int32_t layer = 0; layer < kLayers; ++layer) Call("tensor", OperationKind::kAllReduce);
     for (int32_t layer = 0; layer < kLayers; ++layer) {
-      Reduce("tensor");
-      Reduce("data");
+      Call("tensor", OperationKind::kAllReduce);
+      Call("data", OperationKind::kAllReduce);
     }
   }
 
-  void Reduce(const std::string& kind) {
+  void Call(const std::string& kind, OperationKind operation) {
     now_ns_ += kCallNs;
     for (int32_t rank = 0; rank < kRanks; ++rank) {
       const bool tensor = kind == "tensor";
@@ -63,13 +71,14 @@ class LayeredJob {
                           .start_ns = now_ns_,
                           .end_ns = now_ns_ + kCallNs / 2,
                           .sequence = sequence,
-                          .bytes = 1 << 23,
+                          .bytes = (1 << 23) + (tensor ? 0 : bytes_apart_ * static_cast<uint64_t>(group)),
                           .communicator = communicator,
-                          .kind = OperationKind::kAllReduce});
+                          .kind = operation});
     }
   }
 
   std::map<int32_t, int32_t> missing_;
+  const uint64_t bytes_apart_;
   TraceBuilder builder_;
   std::map<std::string, uint64_t> sequences_;
   int64_t now_ns_ = 0;
@@ -95,6 +104,15 @@ TEST(StepFinderTest, RanksThatAreRecordedLaterAreCutAtTheSamePlaces) {
     }
   }
   EXPECT_NEAR(table.usual_spread_seconds, 0, 1e-9) << "all at once";
+}
+
+TEST(StepFinderTest, GroupsOfEqualDutyMayHoldPartsOfSlightlyOtherSizes) {
+  const StepTable table = LayeredJob(20, {}, 4'096).Steps();
+  EXPECT_NEAR(table.steps, 20, 1);
+  for (int32_t rank = 0; rank < kRanks; ++rank) {
+    const StepRange& range = table.Of(static_cast<size_t>(rank), 5);
+    EXPECT_EQ(range.end - range.begin, 2 * kLayers + 2) << rank;
+  }
 }
 
 }  // namespace
