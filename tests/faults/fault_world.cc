@@ -307,6 +307,8 @@ void FaultWorld::CauseAtAgent(const Trouble& trouble, SimulatedAgent& agent) {
     case TroubleKind::kSpoolSlow:
       return SetSpoolDisk(trouble, agent);
     case TroubleKind::kStopAgent:
+      // Who starts a dead one runs on its machine for a moment, and would stand still with it for ever.
+      if (!agent.is_alive()) return;
       SpoolTroublesOf(trouble).late_syncs.push_back({WorldNanos(), end_ns});
       SetStopped(machine, true);
       return At(end_ns, [machine] { SetStopped(machine, false); });
