@@ -163,6 +163,8 @@ bool StandingFindings::Miss(const LookResult& look, const std::string& key, Find
 
 bool StandingFindings::Take(const LookResult& look) {
   bool look_soon = false;
+  if (look.judged || judged_ns_ == 0) judged_ns_ = look.watermark_ns;
+  const bool sees_all = look.judged || look.watermark_ns - judged_ns_ >= kUnhurriedNs;
   std::map<std::string, Verdict> found = BelievedOf(look);
   for (auto entry = findings_.begin(); entry != findings_.end();) {
     Finding& finding = entry->second;
@@ -172,7 +174,7 @@ bool StandingFindings::Take(const LookResult& look) {
     const int misses = finding.misses;
     const bool over = missed && may_miss && Miss(look, entry->first, &finding);
     if (!missed) Confirm(look, std::move(again->second), &finding);
-    finding.agreed = finding.agreed || (!missed && Agree(look, finding));
+    finding.agreed = finding.agreed || (!missed && sees_all && Agree(look, finding));
     finding.told = finding.told || (finding.agreed && look.steps_are_sure);
     const bool hurries = !finding.told && AccusesNode(finding.verdict);
     look_soon = look_soon || (missed ? misses == 0 && finding.misses > 0 : hurries);

@@ -1,15 +1,16 @@
 // What holds of a running job, from what one look after the other finds.
 //
 // A look sees some tens of steps and can be unlucky: a cause is told when two looks that share no newest step agree
-// about it, and one is sure what a step is. Whoever looks agreed about before steps were sure is told then, even if it
-// is over: a short fault in the first seconds of a job is an incident as well. What blames no machine is in no hurry,
-// and a job that starts up looks odd: there kUnhurriedNs must have passed and kPatientSteps of them be new, or
-// kPastSteps where the job is compared with its own past. That steps are longer for an unknown reason is told if it
-// lasts, for kPatientSteps and kLastingNs. It holds until looks that could judge stop finding it: two of them, the
-// newest kPastSteps after the one that found it last, or, while steps are still slower than usual and the looks find
-// nothing else either, kMostMisses. What a look found at its beginning only, and no more at its end, is over. The
-// end is that of the culprit's records: an agent that hangs is no cure. A look that has nothing new of the culprit
-// misses nothing for kUnseenNs.
+// about it, and one is sure what a step is. A look that could not judge, because ranks left no records, agrees to
+// nothing new until it has been kUnhurriedNs that one could: who is away for that long may never come. Whoever looks
+// agreed about before steps were sure is told then, even if it is over: a short fault in the first seconds of a job is
+// an incident as well. What blames no machine is in no hurry, and a job that starts up looks odd: there kUnhurriedNs
+// must have passed and kPatientSteps of them be new, or kPastSteps where the job is compared with its own past. That
+// steps are longer for an unknown reason is told if it lasts, for kPatientSteps and kLastingNs. It holds until looks
+// that could judge stop finding it: two of them, the newest kPastSteps after the one that found it last, or, while
+// steps are still slower than usual and the looks find nothing else either, kMostMisses. What a look found at its
+// beginning only, and no more at its end, is over. The end is that of the culprit's records: an agent that hangs is no
+// cure. A look that has nothing new of the culprit misses nothing for kUnseenNs.
 //
 // A cause is *settled* by a look that saw the steps before its onset as well: these compare the job with its own past,
 // and tell most. A later look, whose window begins after the onset, knows less than that one. As long as the pace of
@@ -141,6 +142,7 @@ class StandingFindings {
   std::map<std::string, Finding> findings_;  // by cause key
   bool explains_ = false;                    // something that is told costs steps, whoever is to blame
   uint64_t refused_ = 0;
+  int64_t judged_ns_ = 0;  // watermark of the newest look that judged, else of the first one; 0 = there was none
 };
 
 }  // namespace lockstep

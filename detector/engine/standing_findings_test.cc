@@ -179,10 +179,41 @@ TEST_F(StandingFindingsTest, ALookAtAJobOfWhichAPartIsHiddenFindsAndEndsNothing)
   Look({SlowRank(3)});
   Look({SlowRank(3)});
   for (int look = 0; look < 5; ++look) {
-    newest_ += 2;
-    findings_.Take({.judged = false, .verdicts = {SlowRank(5)}, .steps = kSteps, .newest_step = newest_});
+    newest_ += 5;
+    findings_.Take({.judged = false,
+                    .verdicts = {SlowRank(5)},
+                    .steps = kSteps,
+                    .watermark_ns = newest_ * kSecond,
+                    .newest_step = newest_});
   }
   EXPECT_EQ(findings_.Told().size(), 2u);
+}
+
+TEST_F(StandingFindingsTest, WhileRanksStayAwayNothingNewIsToldForAWhile) {
+  const auto look = [this](bool judged, int64_t steps) {
+    newest_ += steps;
+    findings_.Take({.judged = judged,
+                    .verdicts = {SlowRank(3)},
+                    .steps = kSteps,
+                    .step_seconds = 1,
+                    .watermark_ns = newest_ * kSecond,
+                    .newest_step = newest_});
+  };
+  Look({});
+  for (int seconds = 5; seconds < 20; seconds += 5) look(/*judged=*/false, 5);
+  EXPECT_TRUE(findings_.Told().empty()) << "any of them may be the one that the others wait for";
+  look(/*judged=*/false, 5);
+  EXPECT_EQ(findings_.Told().size(), 1u) << "they stay away";
+  findings_.Clear();
+  for (int looks = 0; looks < 2; ++looks) look(/*judged=*/false, 5);
+  EXPECT_TRUE(findings_.Told().empty());
+  look(/*judged=*/true, 5);
+  EXPECT_EQ(findings_.Told().size(), 1u) << "they are there";
+  findings_.Clear();
+  for (int looks = 0; looks < 2; ++looks) look(/*judged=*/false, 5);
+  Look({}, 5);
+  look(/*judged=*/false, 20);
+  EXPECT_TRUE(findings_.Told().empty()) << "when they were there it was not";
 }
 
 TEST_F(StandingFindingsTest, NothingIsToldUntilStepsAreSure) {
