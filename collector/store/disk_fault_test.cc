@@ -49,11 +49,32 @@ class FaultyFile final : public rocksdb::FSWritableFileOwnerWrapper {
   const std::atomic<Fault>& fault_;
 };
 
+class FaultyDirectory final : public rocksdb::FSDirectoryWrapper {
+ public:
+  FaultyDirectory(std::unique_ptr<rocksdb::FSDirectory> directory, const std::atomic<bool>& refuses_names)
+      : FSDirectoryWrapper(std::move(directory)), refuses_names_(refuses_names) {}
+  rocksdb::IOStatus Fsync(const rocksdb::IOOptions& options, rocksdb::IODebugContext* debug) override {
+    if (refuses_names_) return rocksdb::IOStatus::IOError("injected");
+    return FSDirectoryWrapper::Fsync(options, debug);
+  }
+  rocksdb::IOStatus FsyncWithDirOptions(const rocksdb::IOOptions& options, rocksdb::IODebugContext* debug,
+                                        const rocksdb::DirFsyncOptions& why) override {
+    if (refuses_names_) return rocksdb::IOStatus::IOError("injected");
+    return FSDirectoryWrapper::FsyncWithDirOptions(options, debug, why);
+  }
+
+ private:
+  const std::atomic<bool>& refuses_names_;
+};
+
 class FaultyFileSystem final : public rocksdb::FileSystemWrapper {
  public:
-  // `refuses_files`: while there is a fault, no file can be made either.
-  FaultyFileSystem(const std::atomic<Fault>& fault, bool refuses_files)
-      : FileSystemWrapper(rocksdb::FileSystem::Default()), fault_(fault), refuses_files_(refuses_files) {}
+  // `refuses_files`: while there is a fault, no file can be made either. `refuses_names`: directories do not sync.
+  FaultyFileSystem(const std::atomic<Fault>& fault, bool refuses_files, const std::atomic<bool>& refuses_names)
+      : FileSystemWrapper(rocksdb::FileSystem::Default()),
+        fault_(fault),
+        refuses_files_(refuses_files),
+        refuses_names_(refuses_names) {}
   const char* Name() const override { return "FaultyFileSystem"; }
   rocksdb::IOStatus NewWritableFile(const std::string& name, const rocksdb::FileOptions& options,
                                     std::unique_ptr<rocksdb::FSWritableFile>* file,
@@ -63,10 +84,18 @@ class FaultyFileSystem final : public rocksdb::FileSystemWrapper {
     if (status.ok()) *file = std::make_unique<FaultyFile>(std::move(*file), fault_);
     return status;
   }
+  rocksdb::IOStatus NewDirectory(const std::string& name, const rocksdb::IOOptions& options,
+                                 std::unique_ptr<rocksdb::FSDirectory>* directory,
+                                 rocksdb::IODebugContext* debug) override {
+    rocksdb::IOStatus status = FileSystemWrapper::NewDirectory(name, options, directory, debug);
+    if (status.ok()) *directory = std::make_unique<FaultyDirectory>(std::move(*directory), refuses_names_);
+    return status;
+  }
 
  private:
   const std::atomic<Fault>& fault_;
   const bool refuses_files_;
+  const std::atomic<bool>& refuses_names_;
 };
 
 struct Case {
@@ -115,9 +144,10 @@ class DiskFaultTest : public ::testing::TestWithParam<Case> {
   TemporaryDirectory directory_;
   SimClock clock_;
   std::atomic<Fault> fault_{Fault::kNone};
+  std::atomic<bool> refuses_names_{false};
   // RocksDB shares the file system between its parts: it wants a shared_ptr.
   std::unique_ptr<rocksdb::Env> env_ =
-      rocksdb::NewCompositeEnv(std::make_shared<FaultyFileSystem>(fault_, GetParam().refuses_files));
+      rocksdb::NewCompositeEnv(std::make_shared<FaultyFileSystem>(fault_, GetParam().refuses_files, refuses_names_));
   std::unique_ptr<RocksStore> store_;
 };
 
@@ -179,6 +209,21 @@ TEST_P(CounterfactualTest, HealsHoweverOftenItWasTriedMeanwhile) {
   fault_ = GetParam().fault;
   for (int64_t i = 2; i < 10; ++i) EXPECT_FALSE(store_->Write(BatchAt(i)).ok());
   fault_ = Fault::kNone;
+  ASSERT_TRUE(SucceedsEventually([&] { return store_->Write(BatchAt(10)); }));
+  Open();
+  EXPECT_THAT(LogOffsets(), ElementsAre(1, 10));
+}
+
+// To recover RocksDB makes new files, whose names have to be sure before anything relies on them.
+TEST_P(CounterfactualTest, HealsWhenNamesCouldNotBeMadeSureMeanwhile) {
+  Open();
+  ASSERT_OK(store_->Write(BatchAt(1)));
+  fault_ = GetParam().fault;
+  EXPECT_FALSE(store_->Write(BatchAt(2)).ok());
+  refuses_names_ = true;
+  fault_ = Fault::kNone;
+  for (int64_t i = 3; i < 6; ++i) EXPECT_FALSE(store_->Write(BatchAt(i)).ok());
+  refuses_names_ = false;
   ASSERT_TRUE(SucceedsEventually([&] { return store_->Write(BatchAt(10)); }));
   Open();
   EXPECT_THAT(LogOffsets(), ElementsAre(1, 10));

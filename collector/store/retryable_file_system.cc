@@ -61,6 +61,23 @@ class RetryableFile final : public rocksdb::FSWritableFileOwnerWrapper {
   const BeforeWrite& before_write_;
 };
 
+class RetryableDirectory final : public rocksdb::FSDirectoryWrapper {
+ public:
+  explicit RetryableDirectory(std::unique_ptr<rocksdb::FSDirectory> directory)
+      : FSDirectoryWrapper(std::move(directory)) {}
+
+  IOStatus Fsync(const IOOptions& options, IODebugContext* debug) override {
+    return Retryable(FSDirectoryWrapper::Fsync(options, debug));
+  }
+  IOStatus FsyncWithDirOptions(const IOOptions& options, IODebugContext* debug,
+                               const rocksdb::DirFsyncOptions& why) override {
+    return Retryable(FSDirectoryWrapper::FsyncWithDirOptions(options, debug, why));
+  }
+  IOStatus Close(const IOOptions& options, IODebugContext* debug) override {
+    return Retryable(FSDirectoryWrapper::Close(options, debug));
+  }
+};
+
 // A write-ahead log that could not be made, and is made when it is written to. RocksDB takes the failure to make one,
 // which it does when it recovers, for fatal; one that cannot be written to it tries again.
 class LateLog final : public rocksdb::FSWritableFile {
@@ -118,6 +135,16 @@ class RetryableFileSystem final : public rocksdb::FileSystemWrapper {
       status = IOStatus::OK();
     }
     return status;
+  }
+  IOStatus NewDirectory(const std::string& name, const IOOptions& options,
+                        std::unique_ptr<rocksdb::FSDirectory>* directory, IODebugContext* debug) override {
+    IOStatus status = Retryable(FileSystemWrapper::NewDirectory(name, options, directory, debug));
+    if (status.ok()) *directory = std::make_unique<RetryableDirectory>(std::move(*directory));
+    return status;
+  }
+  IOStatus RenameFile(const std::string& from, const std::string& to, const IOOptions& options,
+                      IODebugContext* debug) override {
+    return Retryable(FileSystemWrapper::RenameFile(from, to, options, debug));
   }
 
  private:

@@ -2,7 +2,8 @@
 //
 // RocksDB gives up for good after an error that it does not know to be retryable, and for the real file system only a
 // full disk is. But what it does to recover, flushing its memory to new files, is right after any failed write: nothing
-// of the failed file is used again. So every error while writing is marked retryable here, and Resume() may be asked.
+// of the failed file is used again. So every error while writing, of files and of the names that directories hold, is
+// marked retryable here, and Resume() may be asked.
 // A full disk is an error like others, with words of its own (rocks_status.h): RocksDB has a thread that recovers from
 // that one by itself, and when Resume() does the same at that moment, both wait for each other's flush for ever. A
 // write-ahead log that cannot be made is made when it is written to: to RocksDB that would be the end.
