@@ -59,4 +59,19 @@ absl::StatusOr<ElfTables> ReadElfTables(RemoteMemory& memory, uint64_t base) {
   return tables;
 }
 
+absl::optional<SymbolHash> ReadSymbolHash(RemoteMemory& memory, const ElfTables& tables) {
+  struct Header {
+    uint32_t buckets;
+    uint32_t first_symbol;
+    uint32_t filter_words;
+    uint32_t filter_shift;
+  };
+  const auto header = tables.hash == 0 ? absl::nullopt : memory.Get<Header>(tables.hash);
+  if (!header.has_value() || header->buckets == 0) return absl::nullopt;
+  SymbolHash hash = {.buckets = header->buckets, .first_symbol = header->first_symbol};
+  hash.buckets_at = tables.hash + sizeof(Header) + uint64_t{header->filter_words} * sizeof(uint64_t);
+  hash.chains_at = hash.buckets_at + uint64_t{header->buckets} * sizeof(uint32_t);
+  return hash;
+}
+
 }  // namespace lockstep

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
+#include "absl/types/optional.h"
 #include "agent/stacks/remote_memory.h"
 
 namespace lockstep {
@@ -23,6 +24,20 @@ struct ElfTables {
 // Of the 64-bit file whose header is at `base`. Follows a bounded number of entries. INVALID_ARGUMENT for what is no
 // such file.
 absl::StatusOr<ElfTables> ReadElfTables(RemoteMemory& memory, uint64_t base);
+
+// Where the parts of DT_GNU_HASH are: the first symbol of each bucket, and a number for each symbol from `first_symbol`
+// on, of which the last bit is set where a bucket ends. Plain value; thread-compatible.
+struct SymbolHash {
+  uint32_t buckets = 0;  // never 0
+  uint32_t first_symbol = 0;
+  uint64_t buckets_at = 0;
+  uint64_t chains_at = 0;
+
+  uint64_t ChainOf(uint64_t symbol) const { return chains_at + (symbol - first_symbol) * sizeof(uint32_t); }
+};
+
+// none = there is no such table, or it cannot be read.
+absl::optional<SymbolHash> ReadSymbolHash(RemoteMemory& memory, const ElfTables& tables);
 
 }  // namespace lockstep
 

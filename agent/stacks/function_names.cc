@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
 #include "agent/printable_text.h"
 
 namespace lockstep {
@@ -34,23 +35,15 @@ std::string Readable(std::string name) {
 }  // namespace
 
 size_t FunctionNames::Count(const ElfTables& tables) {
-  struct HashHeader {
-    uint32_t buckets;
-    uint32_t first_symbol;
-    uint32_t bloom_words;
-    uint32_t bloom_shift;
-  };
-  const auto header = tables.hash == 0 ? absl::nullopt : memory_.Get<HashHeader>(tables.hash);
-  if (!header.has_value() || header->buckets == 0 || header->buckets > kMaxBuckets) return 0;
-  const uint64_t buckets_at = tables.hash + sizeof(HashHeader) + uint64_t{header->bloom_words} * sizeof(uint64_t);
-  std::vector<uint32_t> buckets(header->buckets);
-  if (!memory_.Read(buckets_at, buckets.data(), buckets.size() * sizeof(uint32_t))) return 0;
+  const absl::optional<SymbolHash> table = ReadSymbolHash(memory_, tables);
+  if (!table.has_value() || table->buckets > kMaxBuckets) return 0;
+  std::vector<uint32_t> buckets(table->buckets);
+  if (!memory_.Read(table->buckets_at, buckets.data(), buckets.size() * sizeof(uint32_t))) return 0;
   uint64_t last = *std::max_element(buckets.begin(), buckets.end());
-  if (last < header->first_symbol) return header->first_symbol;
-  const uint64_t chains = buckets_at + buckets.size() * sizeof(uint32_t);
+  if (last < table->first_symbol) return table->first_symbol;
   // The chain of the last bucket ends with a number that is odd.
   for (size_t i = 0; i < kMaxSymbols; ++i, ++last) {
-    const auto hash = memory_.Get<uint32_t>(chains + (last - header->first_symbol) * sizeof(uint32_t));
+    const auto hash = memory_.Get<uint32_t>(table->ChainOf(last));
     if (!hash.has_value()) return 0;
     if ((*hash & 1) != 0) return last + 1;
   }

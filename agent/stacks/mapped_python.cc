@@ -7,6 +7,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "absl/types/optional.h"
+#include "agent/stacks/mapping.h"
 
 namespace lockstep {
 namespace {
@@ -30,20 +32,13 @@ std::vector<MappedPython> FindMappedPython(absl::string_view maps) {
   std::vector<MappedPython> libraries;
   std::vector<MappedPython> programs;
   for (const absl::string_view line : absl::StrSplit(maps, '\n')) {
-    // 7f12a0000000-7f12a0021000 r--p 00000000 08:01 131 /usr/bin/python3.11
-    const size_t slash = line.rfind('/');
-    if (slash == absl::string_view::npos) continue;
-    absl::string_view name = line.substr(slash + 1);
+    const absl::optional<Mapping> mapping = ParseMapping(line);
+    if (!mapping.has_value() || mapping->offset != 0) continue;  // the beginning of a file has its header
+    absl::string_view name = FileNameOf(*mapping);
     const bool is_library = absl::ConsumePrefix(&name, "lib");
     const int minor = MinorOf(name);
     if (minor == 0) continue;
-    const std::vector<absl::string_view> fields = absl::StrSplit(line, absl::MaxSplits(' ', 3));
-    uint64_t offset = 0;
-    uint64_t base = 0;
-    const absl::string_view begin = line.substr(0, line.find('-'));
-    if (fields.size() < 4 || !absl::SimpleHexAtoi(fields[2], &offset) || offset != 0) continue;
-    if (!absl::SimpleHexAtoi(begin, &base)) continue;
-    (is_library ? libraries : programs).push_back({minor, base});
+    (is_library ? libraries : programs).push_back({minor, mapping->begin});
   }
   libraries.insert(libraries.end(), programs.begin(), programs.end());
   libraries.resize(std::min(libraries.size(), kMaxPythonFiles));

@@ -53,16 +53,7 @@ class FrameWriter {
 }  // namespace
 
 NativeImage::NativeImage(bool with_frame_pointer) {
-  Elf64_Ehdr header = {};
-  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
-  header.e_ident[EI_CLASS] = ELFCLASS64;
-  header.e_phoff = sizeof header;
-  header.e_phentsize = sizeof(Elf64_Phdr);
-  header.e_phnum = 2;
-  memory.Put(kBase, header);
-  memory.Put(kBase + sizeof header, Elf64_Phdr{.p_type = PT_LOAD});
-  memory.Put(kBase + sizeof header + sizeof(Elf64_Phdr),
-             Elf64_Phdr{.p_type = PT_GNU_EH_FRAME, .p_vaddr = kIndex - kBase});
+  PutElfHeaders(memory, kBase, {{PT_LOAD, 0}, {PT_GNU_EH_FRAME, kIndex - kBase}});
   memory.Write(kReturn - 5, absl::string_view("\xE8", 1));
   memory.Put<int32_t>(kReturn - 4, static_cast<int32_t>(kInner) - static_cast<int32_t>(kReturn));
 

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "agent/stacks/testing/python_image.h"
+#include "agent/stacks/testing/image_memory.h"
 
 namespace lockstep {
 

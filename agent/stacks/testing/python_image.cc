@@ -2,7 +2,7 @@
 
 #include <elf.h>
 
-#include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -10,48 +10,10 @@
 #include "base/check.h"
 
 namespace lockstep {
-bool ImageMemory::Read(uint64_t address, void* to, size_t bytes) {
-  ++reads;
-  if (before_read) before_read(address);
-  for (size_t i = 0; i < bytes; ++i) {
-    const auto page = pages_.find((address + i) / kPage);
-    if (page == pages_.end()) return false;
-    static_cast<char*>(to)[i] = page->second[(address + i) % kPage];
-  }
-  return true;
-}
-
-void ImageMemory::Write(uint64_t address, absl::string_view bytes) {
-  for (size_t i = 0; i < bytes.size(); ++i) {
-    pages_.try_emplace((address + i) / kPage, kPage, '\0').first->second[(address + i) % kPage] = bytes[i];
-  }
-}
-
-std::string ImageMemory::Flat(uint64_t begin) const {
-  std::string flat;
-  for (const auto& [page, bytes] : pages_) {
-    if (page * kPage < begin) continue;
-    flat.resize(page * kPage - begin, '\0');
-    flat += bytes;
-  }
-  return flat.substr(0, flat.find_last_not_of('\0') + 1);
-}
 
 void PutElfFile(ImageMemory& memory, uint64_t base, absl::string_view symbol, uint64_t address) {
   constexpr uint64_t kDynamic = 0x100, kSymbols = 0x200, kStrings = 0x280, kHash = 0x300;
-  Elf64_Ehdr header = {};
-  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
-  header.e_ident[EI_CLASS] = ELFCLASS64;
-  header.e_phoff = sizeof header;
-  header.e_phentsize = sizeof(Elf64_Phdr);
-  header.e_phnum = 2;
-  memory.Put(base, header);
-  Elf64_Phdr load = {}, dynamic = {};
-  load.p_type = PT_LOAD;
-  dynamic.p_type = PT_DYNAMIC;
-  dynamic.p_vaddr = kDynamic;
-  memory.Put(base + sizeof header, load);
-  memory.Put(base + sizeof header + sizeof load, dynamic);
+  PutElfHeaders(memory, base, {{PT_LOAD, 0}, {PT_DYNAMIC, kDynamic}});
   const std::pair<int64_t, uint64_t> entries[] = {
       {DT_SYMTAB, kSymbols}, {DT_STRTAB, kStrings}, {DT_GNU_HASH, kHash}, {DT_NULL, 0}};
   uint64_t at = base + kDynamic;

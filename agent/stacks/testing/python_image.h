@@ -4,37 +4,14 @@
 #ifndef LOCKSTEP_AGENT_STACKS_TESTING_PYTHON_IMAGE_H_
 #define LOCKSTEP_AGENT_STACKS_TESTING_PYTHON_IMAGE_H_
 
-#include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <string>
 
 #include "absl/strings/string_view.h"
 #include "agent/stacks/python_layout.h"
-#include "agent/stacks/remote_memory.h"
+#include "agent/stacks/testing/image_memory.h"
 
 namespace lockstep {
-
-// Bytes by address; what nobody has written cannot be read, but for the rest of its page.
-class ImageMemory final : public RemoteMemory {
- public:
-  bool Read(uint64_t address, void* to, size_t bytes) override;
-  void Write(uint64_t address, absl::string_view bytes);
-  template <typename T>
-  void Put(uint64_t address, T value) {
-    Write(address, absl::string_view(reinterpret_cast<const char*>(&value), sizeof value));
-  }
-  // All from `begin` to the end of the last page; zeros between pages.
-  std::string Flat(uint64_t begin) const;
-
-  size_t reads = 0;
-  std::function<void(uint64_t address)> before_read;
-
- private:
-  static constexpr uint64_t kPage = 4096;
-  std::map<uint64_t, std::string> pages_;
-};
 
 // A 64-bit ELF file at `base` that exports `symbol` at `address`; takes less than 1 KiB. `base` is a multiple of pages.
 void PutElfFile(ImageMemory& memory, uint64_t base, absl::string_view symbol, uint64_t address);
