@@ -77,41 +77,49 @@ absl::StatusOr<std::shared_ptr<const AccessControl::State>> AccessControl::Read(
   const std::shared_ptr<const State> before = this->state();
   auto state = std::make_shared<State>();
   ASSIGN_OR_RETURN(state->rules_text, ReadBoundedFile(file_));
-  bool is_same = before != nullptr && before->rules_text == state->rules_text;
-  if (is_same && before->providers.empty()) return before;
-  absl::StatusOr<AccessRules> rules = ParseAccessRules(state->rules_text);
+  const bool has_same_rules = before != nullptr && before->rules_text == state->rules_text;
+  if (has_same_rules && before->providers.empty()) return before;
+  absl::StatusOr<AccessRules> rules = has_same_rules ? before->rules : ParseAccessRules(state->rules_text);
   if (!rules.ok()) return In(file_, rules.status());
   state->rules = *std::move(rules);
   for (const OidcRules& oidc : state->rules.oidc) {
-    ASSIGN_OR_RETURN(Provider provider, ReadProvider(oidc, before.get()));
-    is_same = is_same && before->providers[state->providers.size()].keys_text == provider.keys_text;
+    ASSIGN_OR_RETURN(Provider provider, ReadKeys(oidc, before.get()));
     state->providers.push_back(std::move(provider));
   }
-  return is_same ? before : state;
+  const auto has_same_keys = [](const Provider& a, const Provider& b) { return a.keys_text == b.keys_text; };
+  if (has_same_rules && std::equal(state->providers.begin(), state->providers.end(), before->providers.begin(),
+                                   before->providers.end(), has_same_keys)) {
+    return before;
+  }
+  for (size_t i = 0; i < state->providers.size(); ++i) {
+    Provider& provider = state->providers[i];
+    if (provider.keys_text.empty()) continue;
+    const OidcRules& oidc = state->rules.oidc[i];
+    absl::StatusOr<std::unique_ptr<JwtVerifier>> jwt = JwtVerifier::Create(oidc, provider.keys_text);
+    if (!jwt.ok()) return In(oidc.keys, jwt.status());
+    provider.jwt = *std::move(jwt);
+  }
+  return state;
 }
 
-absl::StatusOr<AccessControl::Provider> AccessControl::ReadProvider(const OidcRules& oidc, const State* before) const {
+absl::StatusOr<AccessControl::Provider> AccessControl::ReadKeys(const OidcRules& oidc, const State* before) const {
   Provider provider;
   if (!oidc.keys.empty()) {
     ASSIGN_OR_RETURN(provider.keys_text, ReadBoundedFile(oidc.keys));
     if (provider.keys_text.empty()) return In(oidc.keys, absl::InvalidArgumentError("is empty"));
-  } else {
-    if (before != nullptr) {
-      for (const Provider& known : before->providers) {
-        if (known.fetcher != nullptr && known.fetcher->origin() == oidc.origin) provider.fetcher = known.fetcher;
-      }
-    }
-    if (provider.fetcher == nullptr) {
-      const auto check = [oidc](const std::string& jwks) { return JwtVerifier::Create(oidc, jwks).status(); };
-      provider.fetcher = std::make_shared<KeySetFetcher>(oidc.origin, KeySetTimes(), check, clock_,
-                                                         KeySetMetrics(metrics_.registry, oidc.issuer));
-    }
-    provider.keys_text = provider.fetcher->keys().value_or("");
-    if (provider.keys_text.empty()) return provider;
+    return provider;
   }
-  absl::StatusOr<std::unique_ptr<JwtVerifier>> jwt = JwtVerifier::Create(oidc, provider.keys_text);
-  if (!jwt.ok()) return In(oidc.keys, jwt.status());
-  provider.jwt = *std::move(jwt);
+  if (before != nullptr) {
+    for (const Provider& known : before->providers) {
+      if (known.fetcher != nullptr && known.fetcher->origin() == oidc.origin) provider.fetcher = known.fetcher;
+    }
+  }
+  if (provider.fetcher == nullptr) {
+    const auto check = [oidc](const std::string& jwks) { return JwtVerifier::Create(oidc, jwks).status(); };
+    provider.fetcher = std::make_shared<KeySetFetcher>(oidc.origin, KeySetTimes(), check, clock_,
+                                                       KeySetMetrics(metrics_.registry, oidc.issuer));
+  }
+  provider.keys_text = provider.fetcher->keys().value_or("");
   return provider;
 }
 
@@ -175,7 +183,7 @@ absl::StatusOr<JwtVerifier::Holder> AccessControl::Believe(const Provider& provi
 absl::StatusOr<std::shared_ptr<const Caller>> AccessControl::OfProvidersToken(const State& state,
                                                                               const std::string& token,
                                                                               int64_t wall_ns) {
-  // Whoever is named in vain refuses it.
+  // The first provider says why a token is refused that names none of them.
   const std::string issuer = JwtVerifier::ClaimedIssuer(token);
   size_t chosen = 0;
   for (size_t i = 0; i < state.providers.size(); ++i) {

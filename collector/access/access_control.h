@@ -112,8 +112,8 @@ class AccessControl {
 
   // What is in force, if the files say the same.
   absl::StatusOr<std::shared_ptr<const State>> Read() const;
-  // The provider with its keys, as far as they are known.
-  absl::StatusOr<Provider> ReadProvider(const OidcRules& oidc, const State* before) const;
+  // The provider with the text of its keys, as far as it is known, and nobody yet who checks tokens by them.
+  absl::StatusOr<Provider> ReadKeys(const OidcRules& oidc, const State* before) const;
   absl::StatusOr<JwtVerifier::Holder> Believe(const Provider& provider, const std::string& token, int64_t wall_ns);
   absl::StatusOr<std::shared_ptr<const Caller>> OfProvidersToken(const State& state, const std::string& token,
                                                                  int64_t wall_ns);
