@@ -11,17 +11,13 @@
 #include <grpcpp/support/channel_arguments.h>
 #include <grpcpp/support/status.h>
 
-#include <algorithm>
 #include <utility>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
-#include "base/status_macros.h"
 #include "collector/alert/nvsentinel_payload.h"
-#include "daemon/bounded_file.h"
+#include "daemon/token_file.h"
 
 namespace lockstep {
 namespace {
@@ -41,14 +37,6 @@ std::unique_ptr<datamodels::PlatformConnector::Stub> NewStub(const std::string& 
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kLongestReconnectMillis);
   return datamodels::PlatformConnector::NewStub(
       grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments));
-}
-
-absl::StatusOr<std::string> ReadToken(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string text, ReadBoundedFile(path));
-  const std::string token(absl::StripAsciiWhitespace(text));
-  const bool is_token = !token.empty() && std::all_of(token.begin(), token.end(), absl::ascii_isgraph);
-  if (!is_token) return absl::InvalidArgumentError(absl::StrCat(path, ": expected one token and no more"));
-  return token;
 }
 
 // What the connector says of the events, or of who sends them, it would say again.
@@ -81,9 +69,9 @@ AlertEndpoint::Answer NvsentinelEndpoint::Send(const IncidentEvent& event, const
   grpc::ClientContext call;
   call.set_deadline(In(timeout_ns_));
   if (!token_file_.empty()) {
-    const absl::StatusOr<std::string> token = ReadToken(token_file_);
-    if (!token.ok()) return {.verdict = {.outcome = Outcome::kLater, .why = std::string(token.status().message())}};
-    call.AddMetadata("authorization", absl::StrCat("Bearer ", *token));
+    const absl::StatusOr<std::string> bearer = ReadBearer(token_file_);
+    if (!bearer.ok()) return {.verdict = {.outcome = Outcome::kLater, .why = std::string(bearer.status().message())}};
+    call.AddMetadata("authorization", *bearer);
   }
   grpc::CompletionQueue queue;
   google::protobuf::Empty nothing;
