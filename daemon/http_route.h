@@ -33,7 +33,7 @@ struct HttpResponse {
 using HttpHandler = std::function<HttpResponse(const HttpRequest&)>;
 
 struct HttpRoute {
-  std::string path;  // one that ends in '/' stands for all below it that have no route of their own
+  std::string path;  // "/NAME/" stands for all below it that have no route of their own
   HttpHandler handler;
   bool is_open = false;     // answers whoever asks, as probes do
   bool is_private = false;  // answers nobody where the guard asks nobody who they are

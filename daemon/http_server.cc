@@ -19,17 +19,12 @@ namespace {
 // Connections that the kernel completes while the loop is away for a moment.
 constexpr int kBacklog = 128;
 
-HttpResponse Nobody() {
-  return {.status = 403, .body = "this page needs web_config with passwords or certificates of clients\n"};
-}
-
 std::vector<HttpRoute> Guarded(std::vector<HttpRoute> routes, WebGuard* guard) {
   if (guard == nullptr) return routes;
   for (HttpRoute& route : routes) {
     const HttpRoute asked = route;
     route.handler = [guard, asked](const HttpRequest& request) {
-      std::optional<HttpResponse> refusal = asked.is_open ? std::nullopt : guard->Refusal(request);
-      if (!refusal.has_value() && asked.is_private && !guard->AsksWho()) refusal = Nobody();
+      std::optional<HttpResponse> refusal = asked.is_open ? std::nullopt : guard->Refusal(request, asked.is_private);
       HttpResponse response = refusal.has_value() ? *std::move(refusal) : asked.handler(request);
       for (auto& header : guard->headers()) response.headers.push_back(std::move(header));
       return response;

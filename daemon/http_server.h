@@ -1,7 +1,7 @@
 // A small HTTP/1.1 server for a daemon's own pages: health, metrics, read-only queries.
 //
-// Only GET and HEAD; paths are matched exactly, but for those of routes that end in '/'; a connection carries one
-// request. No client, no page delays another:
+// Only GET and HEAD; paths are matched exactly, but below routes such as "/NAME/"; a connection carries one request.
+// No client, no page delays another:
 //
 // - One thread (http_event_loop.h, an epoll loop of GNU libmicrohttpd) accepts, reads and writes; it never blocks.
 // - Each page has a thread of its own. Handlers of different pages run at the same time, so they must be thread-safe;

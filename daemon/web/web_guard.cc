@@ -49,11 +49,6 @@ void WebGuard::Use(std::shared_ptr<const State> state) {
   state_ = std::move(state);
 }
 
-bool WebGuard::TakeRequest() {
-  const MutexLock lock(mutex_);
-  return !requests_.has_value() || requests_->Take(clock_.MonotonicNanos());
-}
-
 absl::StatusOr<std::shared_ptr<const WebGuard::State>> WebGuard::Read() const {
   auto state = std::make_shared<State>();
   ASSIGN_OR_RETURN(state->text, ReadBoundedFile(file_));
@@ -139,22 +134,21 @@ bool WebGuard::HasCertificate(const WebConfig& config, const HttpRequest& reques
   return false;
 }
 
-bool WebGuard::AsksWho() const {
-  const MutexLock lock(mutex_);
-  return !state_->config.users.empty() || state_->config.client == WebClientCertificate::kVerified;
-}
-
-std::optional<HttpResponse> WebGuard::Refusal(const HttpRequest& request) {
-  // First of all, as with the exporters: who guesses at passwords is held up as well.
-  if (!TakeRequest())
-    return HttpResponse{429, kTextType, "more requests than the rate_limit of the guard lets through\n"};
+std::optional<HttpResponse> WebGuard::Refusal(const HttpRequest& request, bool is_private) {
   std::shared_ptr<const State> state;
   {
     const MutexLock lock(mutex_);
+    // First of all, as with the exporters: who guesses at passwords is held up as well.
+    if (requests_.has_value() && !requests_->Take(clock_.MonotonicNanos())) {
+      return HttpResponse{429, kTextType, "more requests than the rate_limit of the guard lets through\n"};
+    }
     state = state_;
   }
   if (!HasCertificate(state->config, request)) {
     return HttpResponse{403, kTextType, "a certificate of an authority that is believed here is needed\n"};
+  }
+  if (is_private && state->config.users.empty() && state->config.client != WebClientCertificate::kVerified) {
+    return HttpResponse{403, kTextType, "this page needs web_config with passwords or certificates of clients\n"};
   }
   if (state->config.users.empty() || KnowsPassword(*state, request.authorization)) return std::nullopt;
   HttpResponse refusal{401, kTextType, "a name and its password are needed\n"};

@@ -53,12 +53,10 @@ class WebGuard {
   // That every answer of a page has beside its own: name and value.
   std::vector<std::pair<std::string, std::string>> headers() const;
 
-  // Whether Refusal tells callers apart: by passwords, or certificates of authorities that are believed.
-  bool AsksWho() const;
-
   // Nothing if the request may be answered, else the answer that refuses it: 401, 403, or 429 when there are too many.
-  // As slow as a hash: on the thread of a page.
-  std::optional<HttpResponse> Refusal(const HttpRequest& request);
+  // A page that `is_private` is only for whom a password, or a certificate of an authority that is believed, tells
+  // apart. As slow as a hash: on the thread of a page.
+  std::optional<HttpResponse> Refusal(const HttpRequest& request, bool is_private = false);
 
  private:
   struct State {
@@ -67,9 +65,6 @@ class WebGuard {
     std::string text;
     mutable VerifiedTokens verified;
   };
-
-  // Whether the request is within the limit of the file.
-  bool TakeRequest();
 
   WebGuard(std::string file, bool needs_tls, const Clock& clock);
   absl::StatusOr<std::shared_ptr<const State>> Read() const;
