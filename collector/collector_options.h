@@ -41,7 +41,7 @@ struct CollectorOptions {
   absl::Duration tls_max_connection_age = absl::Hours(24);
   std::string access_rules;                 // file that says who may do what; "" = everybody may do everything
   std::string audit_file;                   // where to append who changed what, besides the log; "" = nowhere
-  int64_t audit_file_max_bytes = 64 << 20;  // 0 = never renamed
+  int64_t audit_file_max_bytes = 64 << 20;  // some 300,000 lines; 0 = never renamed
   std::string data_directory = "/var/lib/lockstep";
   std::string backup_directory;  // "" = no backups
   int64_t backup_keep = 7;

@@ -40,7 +40,7 @@ namespace {
 int Run(const CollectorOptions& options, const Settings& settings) {
   if (const absl::Status level = SetLogThreshold(options.log_level); !level.ok())
     return RefuseToStart(level, kExitBadConfig);
-  if (options.repair) return RunRepair(ToStoreOptions(options), options.audit_file);
+  if (options.repair) return RunRepair(ToStoreOptions(options), options.audit_file, options.audit_file_max_bytes);
   StopSignal stop;
   ShutdownSignals signals(stop);
   const ServiceNotifier notifier = ServiceNotifier::FromEnvironment();

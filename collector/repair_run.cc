@@ -26,14 +26,15 @@ namespace {
 
 // Whoever starts a repair may have changed what he likes: the audit says at least that it was done, by whom, and what
 // was lost of it, perhaps records of the audit among it.
-void KeepInAudit(const RocksStoreOptions& options, const std::string& audit_file, const RepairReport& report) {
+void KeepInAudit(const RocksStoreOptions& options, const std::string& audit_file, int64_t audit_file_max_bytes,
+                 const RepairReport& report) {
   const auto store = OpenRocksStore(options, RealClock());
   if (!store.ok()) {
     Log(LogLevel::kError, "the repair is not in the audit", {{"error", std::string(store.status().message())}});
     return;
   }
   CollectorMetrics metrics(kVersion);
-  AuditLog(audit_file, RealClock(), **store, metrics)
+  AuditLog(audit_file, RealClock(), **store, metrics, audit_file_max_bytes)
       .Note(absl::StrCat("uid ", getuid()), "--repair", "repair",
             absl::StrCat(options.directory, ", lost tables: ", report.lost_tables.size()), absl::OkStatus())
       .IgnoreError();  // it has happened already
@@ -41,7 +42,7 @@ void KeepInAudit(const RocksStoreOptions& options, const std::string& audit_file
 
 }  // namespace
 
-int RunRepair(const RocksStoreOptions& options, const std::string& audit_file) {
+int RunRepair(const RocksStoreOptions& options, const std::string& audit_file, int64_t audit_file_max_bytes) {
   const absl::StatusOr<RepairReport> report = RepairHistory(options, RealClock());
   if (!report.ok()) {
     const std::string error(report.status().message());
@@ -59,7 +60,7 @@ int RunRepair(const RocksStoreOptions& options, const std::string& audit_file) {
   for (const auto& [family, records] : report->kept) {
     Log(LogLevel::kInfo, "records that were kept", {{"family", family}, {"records", std::to_string(records)}});
   }
-  KeepInAudit(options, audit_file, *report);
+  KeepInAudit(options, audit_file, audit_file_max_bytes, *report);
   return kExitOk;
 }
 

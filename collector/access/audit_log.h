@@ -32,12 +32,9 @@ class AuditLog {
   // Longer texts are cut.
   static constexpr size_t kMaxFieldBytes = 1'024;
 
-  // Of a file, before it is renamed: some 300,000 lines.
-  static constexpr int64_t kMaxFileBytes = 64 << 20;
-
   // `file` "" = the log and history alone. `max_file_bytes` 0 = it is never renamed. References are borrowed.
   AuditLog(std::string file, const Clock& clock, HistoryStore& history, CollectorMetrics& metrics,
-           int64_t max_file_bytes = kMaxFileBytes);
+           int64_t max_file_bytes);
 
   // INVALID_ARGUMENT if the file cannot be appended to.
   absl::Status CheckFile() const;

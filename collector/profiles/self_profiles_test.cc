@@ -186,7 +186,7 @@ class SelfProfilesTest : public JobTableTest {
   }
 
   MemoryStore store_;
-  AuditLog audit_{"", clock_, store_, metrics_};
+  AuditLog audit_{"", clock_, store_, metrics_, /*max_file_bytes=*/0};
   std::set<std::string> offering_ = {"node-0", "node-1"};
   std::vector<std::pair<std::string, wire::Command>> sent_;
   DemandBook book_{[this](const std::string& host, const wire::Command& command) {
