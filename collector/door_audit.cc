@@ -3,6 +3,7 @@
 #include <openssl/sha.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -27,25 +28,32 @@ void DoorAudit::TookOn(const DoorFile& file) {
   taken_on_[file.action] = {file.name, DigestOf(file.text)};
 }
 
-void DoorAudit::Look(const std::vector<DoorFile>& files) {
-  for (const DoorFile& file : files) LookAt({file.action, file.name}, DigestOf(file.text));
-  std::map<std::string, std::pair<std::string, std::string>> taken_on;
-  {
-    const MutexLock lock(mutex_);
-    taken_on = taken_on_;
-  }
-  for (const auto& [action, file] : taken_on) {
-    LookAt({action, file.first}, file.second);
-  }
-  has_looked_ = true;
+DoorAudit::Digests DoorAudit::InForce(const std::vector<DoorFile>& files) {
+  Digests digests;
+  for (const DoorFile& file : files) digests[{file.action, file.name}] = DigestOf(file.text);
+  const MutexLock lock(mutex_);
+  for (const auto& [action, file] : taken_on_) digests[{action, file.first}] = file.second;
+  return digests;
 }
 
-void DoorAudit::LookAt(const Which& which, const std::string& digest) {
-  if (which.second.empty()) return;
-  const auto seen = seen_.find(which);
-  if (seen != seen_.end() && seen->second == digest) return;
-  const bool taken = worker_.TryRun([this, which, digest, is_first = !has_looked_] { Keep(which, digest, is_first); });
-  if (taken) seen_[which] = digest;
+void DoorAudit::Look(const std::vector<DoorFile>& files) {
+  Digests told;
+  bool is_full = false;
+  for (const auto& [which, digest] : InForce(files)) {
+    if (which.second.empty()) continue;
+    const auto before = told_.find(which);
+    const bool is_told = before != told_.end() && before->second == digest;
+    const auto keep = [this, which = which, digest = digest, is_first = !has_looked_] {
+      Keep(which, digest, is_first);
+    };
+    if (is_told || worker_.TryRun(keep)) {
+      told[which] = digest;
+    } else {
+      is_full = true;
+    }
+  }
+  told_ = std::move(told);
+  has_looked_ = has_looked_ || !is_full;
 }
 
 void DoorAudit::Keep(const Which& which, const std::string& digest, bool is_first) {

@@ -31,20 +31,21 @@ class DoorAudit {
   // Thread-safe.
   void TookOn(const DoorFile& file);
 
-  // The others, as they are in force now; one without a name is none. To be called about once per second; a queue that
-  // is full is tried again.
+  // The others, as they are in force now; one without a name is none, and one that comes back is a change. To be called
+  // about once per second; a queue that is full is tried again.
   void Look(const std::vector<DoorFile>& files);
 
  private:
   using Which = std::pair<std::string, std::string>;  // action and name
-  void LookAt(const Which& which, const std::string& digest);
+  using Digests = std::map<Which, std::string>;
+  Digests InForce(const std::vector<DoorFile>& files);
   void Keep(const Which& which, const std::string& digest, bool is_first);
 
   AuditLog& audit_;
   HistoryStore& history_;
   QueryWorker& worker_;
-  std::map<Which, std::string> seen_;  // digests
-  bool has_looked_ = false;
+  Digests told_;             // what is in force, as far as the query thread was told
+  bool has_looked_ = false;  // and could tell the query thread of all
   Mutex mutex_;
   std::map<std::string, std::pair<std::string, std::string>> taken_on_ ABSL_GUARDED_BY(mutex_);  // name, digest
 };
