@@ -4,17 +4,15 @@
 #define LOCKSTEP_COLLECTOR_ACCESS_HOST_NAME_H_
 
 #include <algorithm>
-#include <cstddef>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/string_view.h"
+#include "collector/convert/report_limits.h"
 
 namespace lockstep {
 
-inline constexpr size_t kMaxHostNameBytes = 253;  // a DNS name
-
 inline bool IsHostName(absl::string_view name) {
-  return !name.empty() && name.size() <= kMaxHostNameBytes && std::all_of(name.begin(), name.end(), [](char c) {
+  return !name.empty() && name.size() <= kMaxHostBytes && std::all_of(name.begin(), name.end(), [](char c) {
     return absl::ascii_isalnum(c) || c == '-' || c == '.' || c == '_';
   });
 }

@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "collector/access/host_name.h"
+#include "collector/convert/report_limits.h"
 
 namespace lockstep {
 namespace {
@@ -35,7 +36,7 @@ const std::vector<std::string>& OfKind(const PeerNames& names, CertificateRule::
 // What may stand in the gap of a rule: one step of a path, and for a host only what host names consist of.
 bool MayFill(absl::string_view gap, bool is_host) {
   if (is_host) return IsHostName(gap);
-  return !gap.empty() && gap.size() <= kMaxHostNameBytes &&
+  return !gap.empty() && gap.size() <= kMaxHostBytes &&
          std::all_of(gap.begin(), gap.end(), [](char c) { return c != '/' && absl::ascii_isprint(c); });
 }
 
