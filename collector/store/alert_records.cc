@@ -6,6 +6,7 @@
 #include "base/status_macros.h"
 #include "collector/store/families.h"
 #include "collector/store/keys.h"
+#include "collector/store/record_scan.h"
 #include "collector/store/values.h"
 
 namespace lockstep {
@@ -32,17 +33,13 @@ absl::Status AlertRemovals::Note(const std::string& receiver, absl::Status statu
 
 absl::StatusOr<std::vector<PendingAlert>> ReadAlertRecords(RocksDatabase& database, CorruptRecords& corrupt) {
   std::vector<PendingAlert> alerts;
-  RETURN_IF_ERROR(database.Scan(Family::kMeta, kAlertKeyPrefix, PrefixEnd(std::string(kAlertKeyPrefix)), nullptr,
-                                [&](absl::string_view key, absl::string_view value) {
-                                  absl::StatusOr<AlertKey> alert = DecodeAlertKey(key);
-                                  absl::StatusOr<wire::IncidentEvent> event = DecodeIncidentEvent(value);
-                                  if (alert.ok() && event.ok()) {
-                                    alerts.push_back({alert->number, alert->receiver, *std::move(event)});
-                                  } else {
-                                    corrupt.Count(Family::kMeta, key, alert.ok() ? event.status() : alert.status());
-                                  }
-                                  return true;
-                                }));
+  const auto take = [&](absl::string_view key, absl::string_view value) -> absl::Status {
+    ASSIGN_OR_RETURN(AlertKey alert, DecodeAlertKey(key));
+    ASSIGN_OR_RETURN(wire::IncidentEvent event, DecodeIncidentEvent(value));
+    alerts.push_back({alert.number, std::move(alert.receiver), std::move(event)});
+    return absl::OkStatus();
+  };
+  RETURN_IF_ERROR(ScanRecords(database, Family::kMeta, kAlertKeyPrefix, corrupt, take));
   return alerts;
 }
 

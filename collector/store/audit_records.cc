@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "collector/store/families.h"
 #include "collector/store/keys.h"
+#include "collector/store/record_scan.h"
 #include "collector/store/values.h"
 #include "rocksdb/write_batch.h"
 
@@ -17,18 +18,14 @@ namespace lockstep {
 absl::Status AuditRecords::Count() {
   if (counted_) return absl::OkStatus();
   std::array<Kept, kAuditKinds> kept;
-  RETURN_IF_ERROR(database_.Scan(Family::kMeta, kAuditKeyPrefix, PrefixEnd(std::string(kAuditKeyPrefix)), nullptr,
-                                 [&](absl::string_view key, absl::string_view value) {
-                                   const absl::StatusOr<AuditKey> decoded = DecodeAuditKey(key);
-                                   if (!decoded.ok()) {
-                                     corrupt_.Count(Family::kMeta, key, decoded.status());
-                                     return true;
-                                   }
-                                   Kept& of_kind = kept[static_cast<size_t>(decoded->kind)];
-                                   of_kind.places.push_back({decoded->number, key.size() + value.size()});
-                                   of_kind.bytes += of_kind.places.back().bytes;
-                                   return true;
-                                 }));
+  const auto take = [&](absl::string_view key, absl::string_view value) -> absl::Status {
+    ASSIGN_OR_RETURN(const AuditKey decoded, DecodeAuditKey(key));
+    Kept& of_kind = kept[static_cast<size_t>(decoded.kind)];
+    of_kind.places.push_back({decoded.number, key.size() + value.size()});
+    of_kind.bytes += of_kind.places.back().bytes;
+    return absl::OkStatus();
+  };
+  RETURN_IF_ERROR(ScanRecords(database_, Family::kMeta, kAuditKeyPrefix, corrupt_, take));
   kept_ = std::move(kept);
   counted_ = true;
   return absl::OkStatus();
@@ -62,18 +59,13 @@ absl::StatusOr<size_t> AuditRecords::Put(AuditKind kind, const wire::AuditRecord
 
 absl::StatusOr<std::vector<wire::AuditRecord>> AuditRecords::Load() {
   std::vector<std::pair<uint64_t, wire::AuditRecord>> numbered;
-  RETURN_IF_ERROR(database_.Scan(Family::kMeta, kAuditKeyPrefix, PrefixEnd(std::string(kAuditKeyPrefix)), nullptr,
-                                 [&](absl::string_view key, absl::string_view value) {
-                                   const absl::StatusOr<AuditKey> decoded = DecodeAuditKey(key);
-                                   absl::StatusOr<wire::AuditRecord> record = DecodeAuditRecord(value);
-                                   if (decoded.ok() && record.ok()) {
-                                     numbered.emplace_back(decoded->number, *std::move(record));
-                                   } else {
-                                     corrupt_.Count(Family::kMeta, key,
-                                                    decoded.ok() ? record.status() : decoded.status());
-                                   }
-                                   return true;
-                                 }));
+  const auto take = [&](absl::string_view key, absl::string_view value) -> absl::Status {
+    ASSIGN_OR_RETURN(const AuditKey decoded, DecodeAuditKey(key));
+    ASSIGN_OR_RETURN(wire::AuditRecord record, DecodeAuditRecord(value));
+    numbered.emplace_back(decoded.number, std::move(record));
+    return absl::OkStatus();
+  };
+  RETURN_IF_ERROR(ScanRecords(database_, Family::kMeta, kAuditKeyPrefix, corrupt_, take));
   std::sort(numbered.begin(), numbered.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   std::vector<wire::AuditRecord> records;
   records.reserve(numbered.size());

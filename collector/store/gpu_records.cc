@@ -7,6 +7,7 @@
 #include "base/status_macros.h"
 #include "collector/store/families.h"
 #include "collector/store/keys.h"
+#include "collector/store/record_scan.h"
 #include "collector/store/values.h"
 
 namespace lockstep {
@@ -23,16 +24,12 @@ void RemoveGpuRecord(RocksDatabase& database, const std::string& host, rocksdb::
 
 absl::StatusOr<std::vector<wire::HostGpus>> ReadGpuRecords(RocksDatabase& database, CorruptRecords& corrupt) {
   std::vector<wire::HostGpus> hosts;
-  RETURN_IF_ERROR(database.Scan(Family::kMeta, kGpusKeyPrefix, PrefixEnd(std::string(kGpusKeyPrefix)), nullptr,
-                                [&](absl::string_view key, absl::string_view value) {
-                                  absl::StatusOr<wire::HostGpus> host = DecodeHostGpus(value);
-                                  if (host.ok()) {
-                                    hosts.push_back(*std::move(host));
-                                  } else {
-                                    corrupt.Count(Family::kMeta, key, host.status());
-                                  }
-                                  return true;
-                                }));
+  const auto take = [&](absl::string_view /*key*/, absl::string_view value) -> absl::Status {
+    ASSIGN_OR_RETURN(wire::HostGpus host, DecodeHostGpus(value));
+    hosts.push_back(std::move(host));
+    return absl::OkStatus();
+  };
+  RETURN_IF_ERROR(ScanRecords(database, Family::kMeta, kGpusKeyPrefix, corrupt, take));
   return hosts;
 }
 

@@ -7,6 +7,7 @@
 #include "base/status_macros.h"
 #include "collector/store/families.h"
 #include "collector/store/keys.h"
+#include "collector/store/record_scan.h"
 #include "collector/store/values.h"
 
 namespace lockstep {
@@ -44,16 +45,12 @@ void NewHostRecords::Remove(const std::string& name, rocksdb::WriteBatch& batch)
 
 absl::StatusOr<std::vector<SeenHost>> ReadHostRecords(RocksDatabase& database, CorruptRecords& corrupt) {
   std::vector<SeenHost> hosts;
-  RETURN_IF_ERROR(database.Scan(Family::kMeta, kHostKeyPrefix, PrefixEnd(std::string(kHostKeyPrefix)), nullptr,
-                                [&](absl::string_view key, absl::string_view value) {
-                                  const absl::StatusOr<int64_t> seen = DecodeSeen(value);
-                                  if (seen.ok()) {
-                                    hosts.push_back({std::string(key.substr(kHostKeyPrefix.size())), *seen});
-                                  } else {
-                                    corrupt.Count(Family::kMeta, key, seen.status());
-                                  }
-                                  return true;
-                                }));
+  const auto take = [&](absl::string_view key, absl::string_view value) -> absl::Status {
+    ASSIGN_OR_RETURN(const int64_t seen, DecodeSeen(value));
+    hosts.push_back({std::string(key.substr(kHostKeyPrefix.size())), seen});
+    return absl::OkStatus();
+  };
+  RETURN_IF_ERROR(ScanRecords(database, Family::kMeta, kHostKeyPrefix, corrupt, take));
   return hosts;
 }
 

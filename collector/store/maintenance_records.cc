@@ -8,6 +8,7 @@
 #include "base/status_macros.h"
 #include "collector/store/families.h"
 #include "collector/store/keys.h"
+#include "collector/store/record_scan.h"
 #include "collector/store/values.h"
 
 namespace lockstep {
@@ -27,16 +28,12 @@ void AddMaintenance(RocksDatabase& database, const wire::MaintenanceWindow& wind
 absl::StatusOr<std::vector<wire::MaintenanceWindow>> ReadMaintenanceRecords(RocksDatabase& database,
                                                                             CorruptRecords& corrupt) {
   std::vector<wire::MaintenanceWindow> windows;
-  RETURN_IF_ERROR(database.Scan(Family::kMeta, kMaintenanceKeyPrefix, PrefixEnd(std::string(kMaintenanceKeyPrefix)),
-                                nullptr, [&](absl::string_view key, absl::string_view value) {
-                                  absl::StatusOr<wire::MaintenanceWindow> window = DecodeMaintenanceWindow(value);
-                                  if (window.ok()) {
-                                    windows.push_back(*std::move(window));
-                                  } else {
-                                    corrupt.Count(Family::kMeta, key, window.status());
-                                  }
-                                  return true;
-                                }));
+  const auto take = [&](absl::string_view /*key*/, absl::string_view value) -> absl::Status {
+    ASSIGN_OR_RETURN(wire::MaintenanceWindow window, DecodeMaintenanceWindow(value));
+    windows.push_back(std::move(window));
+    return absl::OkStatus();
+  };
+  RETURN_IF_ERROR(ScanRecords(database, Family::kMeta, kMaintenanceKeyPrefix, corrupt, take));
   return windows;
 }
 

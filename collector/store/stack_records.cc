@@ -6,6 +6,7 @@
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
 #include "collector/store/families.h"
+#include "collector/store/record_scan.h"
 #include "collector/store/values.h"
 
 namespace lockstep {
@@ -16,17 +17,12 @@ absl::StatusOr<size_t> StackRecords::Put(uint64_t incident, uint32_t place, cons
 
 absl::StatusOr<std::vector<wire::StackDump>> StackRecords::Load(uint64_t incident) {
   std::vector<wire::StackDump> dumps;
-  const std::string prefix = StackKeyPrefix(incident);
-  RETURN_IF_ERROR(database_.Scan(Family::kMeta, prefix, PrefixEnd(prefix), nullptr,
-                                 [&](absl::string_view key, absl::string_view value) {
-                                   absl::StatusOr<wire::StackDump> dump = DecodeStackDump(value);
-                                   if (dump.ok()) {
-                                     dumps.push_back(*std::move(dump));
-                                   } else {
-                                     corrupt_.Count(Family::kMeta, key, dump.status());
-                                   }
-                                   return true;
-                                 }));
+  const auto take = [&](absl::string_view /*key*/, absl::string_view value) -> absl::Status {
+    ASSIGN_OR_RETURN(wire::StackDump dump, DecodeStackDump(value));
+    dumps.push_back(std::move(dump));
+    return absl::OkStatus();
+  };
+  RETURN_IF_ERROR(ScanRecords(database_, Family::kMeta, StackKeyPrefix(incident), corrupt_, take));
   return dumps;
 }
 

@@ -8,6 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
 #include "collector/store/families.h"
+#include "collector/store/record_scan.h"
 #include "collector/store/values.h"
 
 namespace lockstep {
@@ -25,20 +26,18 @@ absl::StatusOr<std::vector<ToldAlert>> ToldRecords::Load(const std::vector<wire:
   for (const wire::Incident& incident : incidents) ids.insert(incident.id());
   std::vector<ToldAlert> all;
   std::vector<std::string> leave;
-  RETURN_IF_ERROR(database_.Scan(Family::kMeta, kToldKeyPrefix, PrefixEnd(std::string(kToldKeyPrefix)), nullptr,
-                                 [&](absl::string_view bytes, absl::string_view value) {
-                                   absl::StatusOr<ToldKey> key = DecodeToldKey(bytes);
-                                   absl::StatusOr<ToldValue> told = DecodeTold(value);
-                                   if (!key.ok() || !told.ok()) {
-                                     corrupt_.Count(Family::kMeta, bytes, key.ok() ? told.status() : key.status());
-                                   } else if (ids.contains(key->incident)) {
-                                     all.push_back({key->incident, std::move(key->receiver), std::move(told->channel),
-                                                    std::move(told->thread), told->wall_ns});
-                                   } else {
-                                     leave.emplace_back(bytes);
-                                   }
-                                   return true;
-                                 }));
+  const auto take = [&](absl::string_view bytes, absl::string_view value) -> absl::Status {
+    ASSIGN_OR_RETURN(ToldKey key, DecodeToldKey(bytes));
+    ASSIGN_OR_RETURN(ToldValue told, DecodeTold(value));
+    if (ids.contains(key.incident)) {
+      all.push_back(
+          {key.incident, std::move(key.receiver), std::move(told.channel), std::move(told.thread), told.wall_ns});
+    } else {
+      leave.emplace_back(bytes);
+    }
+    return absl::OkStatus();
+  };
+  RETURN_IF_ERROR(ScanRecords(database_, Family::kMeta, kToldKeyPrefix, corrupt_, take));
   RETURN_IF_ERROR(records_.Remove(leave));
   return all;
 }
