@@ -7,11 +7,10 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "base/pci_address.h"
 #include "base/status_macros.h"
 #include "cli/left_out_note.h"
 #include "detector/model/gpu_device.h"
@@ -40,14 +39,8 @@ std::optional<int32_t> IndexIn(absl::string_view gpu) {
 
 // As the collector writes it: nvidia-smi shows PCI addresses with eight digits in front, in capitals.
 std::string WireName(const std::string& gpu) {
-  if (!absl::StrContains(gpu, ':')) return gpu;
-  constexpr size_t kDomainDigits = 4;
-  std::string address = absl::AsciiStrToLower(gpu);
-  const size_t domain = address.find(':');
-  if (domain > kDomainDigits && absl::StartsWith(address, std::string(domain - kDomainDigits, '0'))) {
-    address.erase(0, domain - kDomainDigits);
-  }
-  return address;
+  std::string address = NormalizePciAddress(gpu);
+  return address.empty() ? gpu : address;
 }
 
 absl::StatusOr<std::vector<wire::Gpu>> ListGpus(const std::set<std::string>& hosts, const std::string& gpu,

@@ -14,7 +14,6 @@
 #define LOCKSTEP_AGENT_SOURCES_KERNEL_LOG_KERNEL_LINE_H_
 
 #include <cstddef>
-#include <string>
 
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
@@ -25,12 +24,9 @@ namespace lockstep {
 inline constexpr size_t kMaxKernelLineBytes = 512;
 
 // The event that `line` (the text of a record, without time stamp) tells of, or nothing. Sets kind, code, device, pid
-// and text; fields of the event are always printable ASCII. Pure. Cost, for a line that is none
-// of ours: a comparison of its first bytes, and a search for the words that tell of crashes.
+// and text; fields of the event are always printable ASCII. Pure. Cost, for a line that is none of ours: a comparison
+// of its first bytes, and a search for the words that tell of crashes.
 absl::optional<wire::KernelEvent> ParseKernelLine(absl::string_view line);
-
-// "0000:3B:00", "PCI:0000:3b:00", "00000000:3B:00.0" -> "0000:3b:00.0"; "" for what is not a PCI address. Pure.
-std::string NormalizePciAddress(absl::string_view text);
 
 }  // namespace lockstep
 

@@ -4,8 +4,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "agent/sources/kernel_log/kernel_line.h"
 #include "agent/sources/nvml/mig_instances.h"
+#include "base/pci_address.h"
 
 namespace lockstep {
 

@@ -9,11 +9,11 @@
 #include "absl/strings/str_cat.h"
 #include "agent/kubelet/pod_table.h"
 #include "agent/recorder/ring_format.h"
-#include "agent/sources/kernel_log/kernel_line.h"
 #include "agent/sources/rings/operation_columns.h"
 #include "agent/sources/rings/process_exit.h"
 #include "agent/sources/rings/ring_shares.h"
 #include "agent/sources/rings/ring_text.h"
+#include "base/pci_address.h"
 
 namespace lockstep {
 namespace {
