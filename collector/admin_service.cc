@@ -310,6 +310,7 @@ absl::Status AdminService::Forget(const std::string& host) {
   RETURN_IF_ERROR(parts_.hosts.CheckForget(host, parts_.agents.agents()));
   RETURN_IF_ERROR(parts_.history.RemoveHost(host));
   parts_.hosts.Forget(host);
+  parts_.gpus.Forget(host);
   Log(LogLevel::kInfo, "a host is not expected any more", {{"host", host}});
   return absl::OkStatus();
 }

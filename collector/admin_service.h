@@ -29,6 +29,7 @@
 #include "collector/demands/demand_book.h"
 #include "collector/demands/demand_stream.h"
 #include "collector/expected_hosts.h"
+#include "collector/gpu_directory.h"
 #include "collector/incident/incident_action.h"
 #include "collector/incident_index.h"
 #include "collector/incident_outbox.h"
@@ -58,6 +59,7 @@ class AdminService final : public wire::Admin::CallbackService {
     AuditLog& audit;
     const AgentRegistry& agents;
     ExpectedHosts& hosts;
+    GpuDirectory& gpus;
     HistoryStore& history;
     QueryWorker& worker;
     BackupRunner& backups;

@@ -56,12 +56,15 @@ TEST_F(CollectorHealthTest, AHostThatReportedOnceIsMissedAcrossARestartUntilSome
   {
     TestAgent agent(channel_);
     ASSERT_EQ(agent.Hello("node-1", 7), 0);
-    ASSERT_TRUE(agent.Send(ToMessage(MakeHostReport(1, 0.5))));
+    wire::AgentReport report = MakeHostReport(1, 0.5);
+    report.add_gpus()->set_uuid("GPU-A");
+    ASSERT_TRUE(agent.Send(ToMessage(report)));
     ASSERT_TRUE(agent.AwaitAck(1));
   }
   collector_->Housekeep();
   collector_->Drain();
   ASSERT_EQ(store_.LoadHosts()->size(), 1u);
+  ASSERT_EQ(store_.LoadGpus()->size(), 1u);
   host_silent_ = absl::Nanoseconds(1);
   StartCollector();
   wire::GetStatusResponse status;
@@ -71,6 +74,10 @@ TEST_F(CollectorHealthTest, AHostThatReportedOnceIsMissedAcrossARestartUntilSome
   ASSERT_EQ(status.missing_hosts_size(), 1);
   EXPECT_EQ(status.missing_hosts(0).host(), "node-1");
   EXPECT_GT(status.missing_hosts(0).last_report_wall_ns(), 0);
+  wire::ListGpusResponse gpus;
+  grpc::ClientContext list;
+  ASSERT_TRUE(query_->ListGpus(&list, {}, &gpus).ok());
+  EXPECT_EQ(gpus.gpus_size(), 1);
 
   const auto admin = wire::Admin::NewStub(channel_);
   wire::ForgetHostRequest request;
@@ -85,6 +92,11 @@ TEST_F(CollectorHealthTest, AHostThatReportedOnceIsMissedAcrossARestartUntilSome
   grpc::ClientContext third;
   ASSERT_TRUE(query_->GetStatus(&third, {}, &after).ok());
   EXPECT_EQ(after.missing_hosts_size(), 0);
+  EXPECT_EQ(store_.LoadGpus()->size(), 0u);
+  wire::ListGpusResponse none;
+  grpc::ClientContext fourth;
+  ASSERT_TRUE(query_->ListGpus(&fourth, {}, &none).ok());
+  EXPECT_EQ(none.gpus_size(), 0);
 }
 
 TEST_F(CollectorHealthTest, HostsOfTheInventoryAreMissedUntilTheyReport) {

@@ -73,6 +73,7 @@ AdminService::Parts Collector::MakeAdminParts() {
       .audit = audit_,
       .agents = agents_,
       .hosts = hosts_,
+      .gpus = gpus_,
       .history = dependencies_.store,
       .worker = worker_,
       .backups = backups_,

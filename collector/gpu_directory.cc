@@ -224,6 +224,11 @@ void GpuDirectory::NotStored(const std::vector<wire::HostGpus>& hosts) {
   }
 }
 
+void GpuDirectory::Forget(const std::string& host) {
+  MutexLock lock(mutex_);
+  hosts_.erase(host);
+}
+
 uint64_t GpuDirectory::TakeRefused() {
   MutexLock lock(mutex_);
   return std::exchange(refused_, 0);

@@ -4,7 +4,7 @@
 // Learned from reports: the lists of GPUs that agents send every now and then, and the processes of each report. A rank
 // that is not told of any more keeps its GPU for kKeepNanos, since it may be what a verdict is about. Which GPUs have,
 // and had, which index is kept in history as well, so that a change while the collector is away is one. Of a host that
-// falls silent all is kept, until there is no room. Bounded; what does not fit is counted. No I/O: the caller stores
+// falls silent all is kept, until it is forgotten. Bounded; what does not fit is counted. No I/O: the caller stores
 // what TakeChanged returns. Thread-safe.
 
 #ifndef LOCKSTEP_COLLECTOR_GPU_DIRECTORY_H_
@@ -53,6 +53,9 @@ class GpuDirectory {
   // The hosts of which something has changed since the last call. What could not be stored must be given to NotStored.
   std::vector<wire::HostGpus> TakeChanged();
   void NotStored(const std::vector<wire::HostGpus>& hosts);
+
+  // Forgets a host, until it reports again.
+  void Forget(const std::string& host);
 
   // How many hosts, GPUs and ranks did not fit since the last call.
   uint64_t TakeRefused();
