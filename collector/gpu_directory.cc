@@ -27,6 +27,11 @@ wire::Gpu ToWire(int32_t index, const Tenure& tenure) {
   return gpu;
 }
 
+template <typename Tenure>
+size_t BytesOf(int32_t index, const Tenure& tenure) {
+  return ToWire(index, tenure).ByteSizeLong();
+}
+
 }  // namespace
 
 void GpuDirectory::Observe(const std::string& host, const wire::AgentReport& report, int64_t now_ns,
@@ -57,8 +62,25 @@ void GpuDirectory::ListGpus(const wire::AgentReport& report, int64_t made_wall_n
     const auto now = listed.find(index);
     if (now == listed.end() || !IsSame(now->second.names, before.names)) Retire(index, before, made_wall_ns, host);
   }
-  host.is_changed |= host.gpus != listed;
+  if (host.gpus == listed) return;
+  host.is_changed = true;
   host.gpus = std::move(listed);
+  MakeFit(host);
+}
+
+void GpuDirectory::MakeFit(Host& host) {
+  bytes_ -= std::exchange(host.bytes, 0);
+  for (const auto& [index, tenure] : Tenures(host)) host.bytes += BytesOf(index, tenure);
+  for (; bytes_ + host.bytes > max_bytes_ && !host.former.empty(); ++refused_) {
+    host.bytes -= BytesOf(host.former.front().first, host.former.front().second);
+    host.former.erase(host.former.begin());
+  }
+  for (; bytes_ + host.bytes > max_bytes_ && !host.gpus.empty(); ++refused_) {
+    const auto last = std::prev(host.gpus.end());
+    host.bytes -= BytesOf(last->first, last->second);
+    host.gpus.erase(last);
+  }
+  bytes_ += host.bytes;
 }
 
 // A GPU that does not tell its UUID, such as one that is lost, is the one in its slot.
@@ -201,6 +223,7 @@ void GpuDirectory::Restore(const std::vector<wire::HostGpus>& hosts) {
     }
     std::stable_sort(host.former.begin(), host.former.end(),
                      [](const auto& a, const auto& b) { return a.second.to_wall_ns < b.second.to_wall_ns; });
+    MakeFit(host);
   }
 }
 
@@ -226,7 +249,10 @@ void GpuDirectory::NotStored(const std::vector<wire::HostGpus>& hosts) {
 
 void GpuDirectory::Forget(const std::string& host) {
   MutexLock lock(mutex_);
-  hosts_.erase(host);
+  const auto known = hosts_.find(host);
+  if (known == hosts_.end()) return;
+  bytes_ -= known->second.bytes;
+  hosts_.erase(known);
 }
 
 uint64_t GpuDirectory::TakeRefused() {

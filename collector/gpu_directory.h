@@ -31,10 +31,14 @@ class GpuDirectory {
   static constexpr size_t kMaxHosts = 50'000;
   static constexpr size_t kMaxGpusPerHost = 64;
   static constexpr size_t kMaxFormerPerHost = kMaxGpusPerHost;  // each index had another GPU once; the oldest go first
+  // Of what history keeps, 80 for a GPU: eight on each of those hosts, and for each index one that had it before.
+  static constexpr size_t kMaxBytes = 64 << 20;
   static constexpr size_t kMaxRanksPerHost = 256;
   static constexpr size_t kMaxNameBytes = 128;
   // As long as a cause that is gone may come back as the same incident.
   static constexpr int64_t kKeepNanos = 600'000'000'000;
+
+  explicit GpuDirectory(size_t max_bytes = kMaxBytes) : max_bytes_(max_bytes) {}
 
   // Takes in what `report` of `host` says of GPUs, with jobs by their settled names. `now_ns` does not decrease. The
   // report was made at `made_wall_ns` of the time line of history.
@@ -57,7 +61,7 @@ class GpuDirectory {
   // Forgets a host, until it reports again.
   void Forget(const std::string& host);
 
-  // How many hosts, GPUs and ranks did not fit since the last call.
+  // How many hosts, GPUs and ranks did not fit, or had to go, since the last call.
   uint64_t TakeRefused();
 
  private:
@@ -86,7 +90,8 @@ class GpuDirectory {
     std::vector<std::pair<int32_t, Tenure>> former;         // by index, in the order in which they ended
     std::map<std::pair<std::string, int32_t>, Seat> seats;  // by job and rank
     int64_t swept_ns = 0;
-    bool is_changed = false;  // its GPUs, since they were stored
+    size_t bytes = 0;         // of its GPUs, as history keeps them
+    bool is_changed = false;  // these, since they were stored
   };
 
   void ListGpus(const wire::AgentReport& report, int64_t made_wall_ns, Host& host)
@@ -95,6 +100,9 @@ class GpuDirectory {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static bool IsSame(const Names& a, const Names& b);
   static Tenure Begin(int32_t index, const Names& names, int64_t made_wall_ns, Host& host);
+  // Counts the bytes of a host anew. Where there is no room for them, its former GPUs go, the oldest first, and then
+  // those that it has.
+  void MakeFit(Host& host) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TakeSeats(const wire::AgentReport& report, int64_t now_ns, Host& host) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static void Sweep(int64_t now_ns, Host& host);
   static void Name(const Host& host, const std::string& job, wire::Culprit& culprit);
@@ -103,8 +111,10 @@ class GpuDirectory {
   // By index, those of one index by time.
   static std::vector<std::pair<int32_t, Tenure>> Tenures(const Host& host);
 
+  const size_t max_bytes_;
   mutable Mutex mutex_;
   std::map<std::string, Host> hosts_ ABSL_GUARDED_BY(mutex_);
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of hosts_
   uint64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

@@ -203,6 +203,27 @@ TEST(GpuDirectoryTest, OfTheGpusBeforeTheOldestGoFirst) {
   EXPECT_THAT(Listed(directory, {}, "GPU-1"), ElementsAre("node-1/0 GPU-1 1-2"));
 }
 
+TEST(GpuDirectoryTest, WhereBytesAreScarceWhatWasBeforeGoesFirst) {
+  constexpr size_t kBytes = 90;  // a GPU has 21 here, its index other than 0 has 2, and each of its times 8
+  GpuDirectory directory(kBytes);
+  directory.Observe("node-1", Gpus({"GPU-A"}), kNow, kWall);
+  directory.Observe("node-1", Gpus({"GPU-B"}), kNow, kWall + 10);
+  EXPECT_EQ(directory.TakeRefused(), 0u);
+  directory.Observe("node-2", Gpus({"GPU-C", "GPU-D", "GPU-E"}), kNow, kWall);
+  EXPECT_EQ(directory.TakeRefused(), 2u);
+  EXPECT_THAT(Listed(directory, {}), ElementsAre("node-1/0 GPU-A -10", "node-1/0 GPU-B 10-", "node-2/0 GPU-C -"));
+  directory.Observe("node-1", Gpus({"GPU-F"}), kNow, kWall + 20);
+  EXPECT_EQ(directory.TakeRefused(), 1u);
+  EXPECT_THAT(Listed(directory, {"node-1"}), ElementsAre("node-1/0 GPU-B 10-20", "node-1/0 GPU-F 20-"));
+  GpuDirectory next(kBytes);
+  next.Restore(directory.TakeChanged());
+  EXPECT_EQ(Listed(next, {}), Listed(directory, {}));
+
+  directory.Forget("node-1");
+  directory.Observe("node-2", Gpus({"GPU-C", "GPU-D", "GPU-E"}), kNow, kWall + 30);
+  EXPECT_EQ(directory.TakeRefused(), 0u) << "what is forgotten leaves its room";
+}
+
 TEST(GpuDirectoryTest, WhatDoesNotFitIsCounted) {
   GpuDirectory directory;
   wire::AgentReport hostile;
