@@ -136,7 +136,8 @@ std::string JobNames::NameLocked(const std::string& host, int64_t now_ns, const 
 // Who once had a name of his own keeps it, also when the other job is not there any more.
 std::string JobNames::NameAmongOthersLocked(const std::string& own, const Speaker& speaker) const {
   const std::string marked = JobNameOfOwner(own, speaker.traits.name_space, speaker.traits.uid);
-  if (marked.empty() || FindLocked(marked) != nullptr) return marked.empty() ? own : marked;
+  if (marked.empty()) return own;
+  if (FindLocked(marked) != nullptr) return marked;
   const JobPtr home = WholeOf(FindLocked(own));
   return home != nullptr && IsStranger(own, speaker, *home) ? marked : own;
 }

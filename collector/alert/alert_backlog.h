@@ -84,8 +84,7 @@ class AlertBacklog {
   std::optional<Waiting> BeginSending(int64_t now_ns);
 
   // It is gone, delivered or given up; its numbers. `thread`: where the receiver keeps what it was told of the
-  // incident;
-  // "" = unknown, or as before.
+  // incident; "" = unknown, or as before.
   std::vector<uint64_t> EndSending(int64_t now_ns, const std::string& thread = "");
 
   // It was not delivered, and goes before the others of its incident, not before that time.

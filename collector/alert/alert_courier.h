@@ -4,10 +4,9 @@
 // again, after a jittered exponential delay or what it asked for; a refusal is final
 // (collector/alert/answer_verdict.h). The delay is that of one event, which those of other incidents pass. When the
 // receiver takes nothing of two incidents, it is the receiver that fails, and is left alone for as long. Why it has to
-// be tried again is logged when that is news. Every message describes
-// the whole incident, so that a lost one is made good by the next. Thread-safe. Limits: those of the backlog,
-// `give_up_after_ns` for each event. When an incident was told last, and in which thread it stands, is handed to
-// `on_told`, for the next life.
+// be tried again is logged when that is news. Every message describes the whole incident, so that a lost one is made
+// good by the next. When an incident was told last, and in which thread it stands, is handed to `on_told`, for the next
+// life. Thread-safe. Limits: those of the backlog, `give_up_after_ns` for each event.
 
 #ifndef LOCKSTEP_COLLECTOR_ALERT_ALERT_COURIER_H_
 #define LOCKSTEP_COLLECTOR_ALERT_ALERT_COURIER_H_
