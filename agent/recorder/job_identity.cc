@@ -13,36 +13,37 @@
 namespace lockstep::ring {
 namespace {
 
-// Where a job id may come from, best first. `prefix` keeps ids of different launchers from colliding; what the user
-// chose is taken as it is. `scope` says what else makes the id that of one job.
-enum class Scope {
-  kFleet,       // nothing
-  kAllocation,  // of Slurm: holds several runs, one after the other and at the same time
-  kNamespace,   // of Kubernetes
-  kGroup,       // the same; each group of a set is a job
-  kCluster,     // the same; holds several runs
+// What tells the jobs apart that have one id.
+enum class Runs {
+  kOne,         // nothing: there is one
+  kAllocation,  // of Slurm: it holds several runs, one after the other and at the same time
+  kGroup,       // each group of a set is a job
+  kCluster,     // it holds several runs
   kMpirun,      // where it was started: its id is 16 bits of a hash of host and pid
 };
+// Where a job id may come from, best first. `prefix` keeps ids of different launchers from colliding; what the user
+// chose is taken as it is.
 struct JobVariable {
   const char* name;
   const char* prefix;
-  Scope scope;
+  bool in_namespace;  // of Kubernetes, if the process is in any: another one may have the same
+  Runs runs;
 };
 constexpr char kMpirunId[] = "OMPI_MCA_ess_base_jobid";
 constexpr char kRunId[] = "TORCHELASTIC_RUN_ID";
 constexpr JobVariable kJobVariables[] = {
-    {"LOCKSTEP_JOB_ID", "", Scope::kFleet},
-    {"SLURM_JOB_ID", "slurm-", Scope::kAllocation},
+    {"LOCKSTEP_JOB_ID", "", false, Runs::kOne},
+    {"SLURM_JOB_ID", "slurm-", false, Runs::kAllocation},
     // Pods get these through the downward API: `lockstep enable-nccl --for kubernetes`.
-    {"LOCKSTEP_PYTORCHJOB", "k8s-", Scope::kNamespace},
-    {"LOCKSTEP_JOBSET", "k8s-", Scope::kNamespace},
-    {"LOCKSTEP_LEADERWORKERSET", "k8s-", Scope::kGroup},
-    {"LOCKSTEP_VOLCANO_JOB", "k8s-", Scope::kNamespace},
-    {"LOCKSTEP_RAY_CLUSTER", "k8s-", Scope::kCluster},
-    {"LOCKSTEP_KUBERNETES_JOB", "k8s-", Scope::kNamespace},
-    {kRunId, "torch-", Scope::kNamespace},
-    {kMpirunId, "mpi-", Scope::kMpirun},
-    {"PMIX_NAMESPACE", "mpi-", Scope::kFleet},
+    {"LOCKSTEP_PYTORCHJOB", "k8s-", true, Runs::kOne},
+    {"LOCKSTEP_JOBSET", "k8s-", true, Runs::kOne},
+    {"LOCKSTEP_LEADERWORKERSET", "k8s-", true, Runs::kGroup},
+    {"LOCKSTEP_VOLCANO_JOB", "k8s-", true, Runs::kOne},
+    {"LOCKSTEP_RAY_CLUSTER", "k8s-", true, Runs::kCluster},
+    {"LOCKSTEP_KUBERNETES_JOB", "k8s-", true, Runs::kOne},
+    {kRunId, "torch-", true, Runs::kOne},
+    {kMpirunId, "mpi-", false, Runs::kMpirun},
+    {"PMIX_NAMESPACE", "mpi-", false, Runs::kOne},
 };
 // torchrun's run id where the user gave none.
 constexpr char kNoRunId[] = "none";
@@ -121,11 +122,11 @@ struct MeetingPlace {
 struct Run {
   char text[sizeof(JobIdentity::job)] = {};  // "" = there is one alone, or nobody knows
 
-  Run(const Surroundings& surroundings, Scope scope) {
-    if (scope == Scope::kAllocation) ReadAllocation(surroundings);
-    if (scope == Scope::kCluster) ReadTorchrun(surroundings);
-    if (scope == Scope::kGroup) Set(Text(surroundings.get, "LOCKSTEP_LEADERWORKERSET_GROUP"));
-    if (scope == Scope::kMpirun) ReadMpirun(surroundings.get);
+  Run(const Surroundings& surroundings, Runs runs) {
+    if (runs == Runs::kAllocation) ReadAllocation(surroundings);
+    if (runs == Runs::kCluster) ReadTorchrun(surroundings);
+    if (runs == Runs::kGroup) Set(Text(surroundings.get, "LOCKSTEP_LEADERWORKERSET_GROUP"));
+    if (runs == Runs::kMpirun) ReadMpirun(surroundings.get);
   }
 
  private:
@@ -170,11 +171,9 @@ bool ReadJobOfLauncher(const Surroundings& surroundings, JobIdentity* identity) 
   for (const JobVariable& variable : kJobVariables) {
     const char* id = Text(surroundings.get, variable.name);
     if (id == nullptr || strcmp(id, kNoRunId) == 0) continue;
-    const bool is_of_pod =
-        variable.scope == Scope::kNamespace || variable.scope == Scope::kGroup || variable.scope == Scope::kCluster;
-    const Run run(surroundings, variable.scope);
+    const Run run(surroundings, variable.runs);
     snprintf(identity->job, sizeof(identity->job), "%s%s%s%s%s", variable.prefix,
-             is_of_pod ? Namespace(surroundings).text : "", id, run.text[0] == '\0' ? "" : ".", run.text);
+             variable.in_namespace ? Namespace(surroundings).text : "", id, run.text[0] == '\0' ? "" : ".", run.text);
     return true;
   }
   return false;
