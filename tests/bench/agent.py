@@ -23,25 +23,18 @@ def cpu_seconds(pid):
     return (int(fields[14 - 3]) + int(fields[15 - 3])) / CLOCK_TICKS_PER_SECOND
 
 
-def status_bytes(pid, field):
-    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith(f"{field}:"):
-            return int(line.split()[1]) * 1024
-    sys.exit(f"agent_bench: no {field} in the status of process {pid}")
-
-
-def measure(pids, seconds, alive):
+def measure(stack, seconds):
     """CPU as a fraction of a core over `seconds`, resident memory at their end, and its highest ever."""
-    before = {name: cpu_seconds(pid) for name, pid in pids.items()}
+    before = {name: cpu_seconds(stack.pid(name)) for name in DAEMONS}
     began = time.monotonic()
     while time.monotonic() - began < seconds:
-        alive()
+        stack.check_alive()
         time.sleep(0.5)
     elapsed = time.monotonic() - began
-    for name, pid in pids.items():
-        yield f"{name}_cpu_core_fraction", (cpu_seconds(pid) - before[name]) / elapsed, "cores"
-        yield f"{name}_resident_bytes", status_bytes(pid, "VmRSS"), "bytes"
-        yield f"{name}_peak_resident_bytes", status_bytes(pid, "VmHWM"), "bytes"
+    for name in DAEMONS:
+        yield f"{name}_cpu_core_fraction", (cpu_seconds(stack.pid(name)) - before[name]) / elapsed, "cores"
+        yield f"{name}_resident_bytes", stack.memory(name), "bytes"
+        yield f"{name}_peak_resident_bytes", stack.memory(name, "VmHWM"), "bytes"
 
 
 def main():
@@ -61,8 +54,7 @@ def main():
         stack.wait_until("the job", lambda: any(j["job"] == stack.job for j in stack.lockstep("jobs").get("jobs", [])), 60)
         stack.wait_until("all ranks", lambda: len(stack.ranks()) == RANKS, 60)
         time.sleep(arguments.warm_up)
-        pids = {name: stack.pid(name) for name in DAEMONS}
-        for name, value, unit in measure(pids, arguments.seconds, stack.check_alive):
+        for name, value, unit in measure(stack, arguments.seconds):
             print(json.dumps({"name": name, "value": value, "unit": unit}), flush=True)
 
 

@@ -16,10 +16,9 @@ import time
 import unittest
 import urllib.request
 
-from live_stack import free_port
 from places import BINARIES, ROOT
 
-from demo.stack import AlertReceiver, Stack
+from demo.stack import AlertReceiver, Stack, free_port
 
 PATIENCE_SECONDS = 90
 LABELS = {"alertname", "fleet", "incident_id", "job", "host", "class", "severity", "scope"}

@@ -14,8 +14,10 @@ import urllib.request
 
 import yaml
 
-from live_stack import free_port, live_stack
+from live_stack import live_stack
 from places import ROOT
+
+from demo.stack import free_port
 
 PATIENCE_SECONDS = 60
 # What Grafana would put in the place of its variables.

@@ -3,19 +3,11 @@
 import contextlib
 import os
 import pathlib
-import socket
 import tempfile
 
 from places import BINARIES
 
-from demo.stack import Stack
-
-
-def free_port():
-    """A port on which nobody listens now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+from demo.stack import Stack, free_port
 
 
 @contextlib.contextmanager

@@ -16,7 +16,7 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 
-from demo.stack import metrics  # noqa: E402
+from demo.stack import free_port, metrics  # noqa: E402
 from stack_case import StackCase  # noqa: E402
 
 PATIENCE_SECONDS = 60
@@ -60,9 +60,7 @@ QUERY_MEMORY = 3 * ASKERS * ANSWER_BYTES
 class HostilePortTest(StackCase):
     @classmethod
     def prepare(cls):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            cls.stack.agent_port = probe.getsockname()[1]
+        cls.stack.agent_port = free_port()
 
     @classmethod
     def begin(cls):
@@ -80,17 +78,13 @@ class HostilePortTest(StackCase):
     def acked(self):
         return self.agent("lockstep_agent_reports_acked_total")
 
-    def memory(self):
-        status = pathlib.Path(f"/proc/{self.stack.pid('collector')}/status").read_text()
-        return int(next(line for line in status.splitlines() if line.startswith("VmRSS:")).split()[1]) << 10
-
     def expect_acks_to_go_on(self):
         before = self.acked()
         self.stack.wait_until("more acks", lambda: self.acked() >= before + ACKS, PATIENCE_SECONDS)
 
     def test_raw_bytes_on_the_port_of_agents(self):
         chance = random.Random(17)
-        connections, memory = self.agent("lockstep_agent_connections_total"), self.memory()
+        connections, memory = self.agent("lockstep_agent_connections_total"), self.stack.memory("collector")
         held = []
         for number in range(CONNECTIONS):
             beginning = list(BEGINNINGS.values())[number % len(BEGINNINGS)]
@@ -105,7 +99,7 @@ class HostilePortTest(StackCase):
         self.expect_acks_to_go_on()
         self.assertEqual(self.agent("lockstep_agent_connections_total"), connections, "the agent was disconnected")
         self.assertTrue(self.stack.lockstep("status"))
-        self.assertLess(self.memory() - memory, GARBAGE_MEMORY)
+        self.assertLess(self.stack.memory("collector") - memory, GARBAGE_MEMORY)
 
     def test_many_who_ask_for_more_history_than_one_answer_holds(self):
         recording = self.place / "metrics.csv"
@@ -116,14 +110,14 @@ class HostilePortTest(StackCase):
                     for device in range(DEVICES):
                         file.write(f"{1000 * second},much,much-{host},gpu{device},gpu_power_watts,{second % 97}\n")
         self.stack.text("feed", recording, "--to", self.stack.address, "--job", "much", "--speed", SPEED)
-        memory = peak = self.memory()
+        memory = peak = self.stack.memory("collector")
 
         with concurrent.futures.ThreadPoolExecutor(ASKERS) as pool:
             asked = {pool.submit(self.stack.text, "history", *QUERY) for _ in range(ASKERS)}
             self.expect_acks_to_go_on()
             asking = asked
             while asking:
-                peak = max(peak, self.memory())
+                peak = max(peak, self.stack.memory("collector"))
                 asking = concurrent.futures.wait(asking, timeout=0.05).not_done
         for one in asked:
             self.assertGreater(len(one.result()), ANSWER_BYTES)

@@ -79,10 +79,6 @@ class PrivilegesTest(unittest.TestCase):
     def metric(self, series):
         return metrics(self.port).get(series)
 
-    def status(self, field):
-        text = pathlib.Path(f"/proc/{self.stack.pid('agent')}/status").read_text()
-        return next(l.split()[1:] for l in text.splitlines() if l.startswith(field + ":"))
-
     def log(self):
         return (self.stack.state / "agent.log").read_text()
 
@@ -94,10 +90,10 @@ class PrivilegesTest(unittest.TestCase):
         self.start_agent("-all,+sys_ptrace,+dac_read_search")
         self.stack.wait_until("rings of another user", lambda: self.metric("lockstep_agent_rings_followed") == RANKS,
                               PATIENCE_SECONDS)
-        self.assertEqual(self.status("Uid"), [str(AGENT_USER)] * 4)
+        self.assertEqual(self.stack.status("agent", "Uid"), [str(AGENT_USER)] * 4)
         two = 1 << 19 | 1 << 2
-        self.assertEqual(int(self.status("CapEff")[0], 16), two, "and no third")
-        self.assertEqual(int(self.status("CapPrm")[0], 16), two)
+        self.assertEqual(int(self.stack.status("agent", "CapEff")[0], 16), two, "and no third")
+        self.assertEqual(int(self.stack.status("agent", "CapPrm")[0], 16), two)
         self.assertNotIn("a capability is missing", self.log())
 
         # Where the pod has none of them, the same image runs, and says what it does not see.
@@ -114,7 +110,7 @@ class PrivilegesTest(unittest.TestCase):
         unreadable = 'lockstep_agent_rings_refused_total{reason="unreadable"}'
         self.stack.wait_until("the rings to be refused", lambda: (self.metric(unreadable) or 0) >= RANKS, PATIENCE_SECONDS)
         self.assertEqual(self.metric("lockstep_agent_rings_followed"), 0)
-        self.assertEqual(int(self.status("CapEff")[0], 16), 0)
+        self.assertEqual(int(self.stack.status("agent", "CapEff")[0], 16), 0)
         log = self.log()
         for name in ("CAP_SYS_PTRACE", "CAP_DAC_READ_SEARCH"):
             self.assertEqual(log.count(f'msg="a capability is missing" capability={name} not_seen='), 1, log)

@@ -165,8 +165,7 @@ class ProcessRun:
 
     def _look_at_memory(self, name):
         kind = "collector" if name == "collector" else "agent"
-        status = pathlib.Path(f"/proc/{self._stack.pid(name)}/status").read_text()
-        peak = int(re.search(r"VmHWM:\s+(\d+) kB", status).group(1)) / 1024
+        peak = self._stack.memory(name, "VmHWM") / (1 << 20)
         self._peak_megabytes[kind] = max(self._peak_megabytes[kind], peak)
 
     def _close(self):

@@ -7,6 +7,7 @@ import os
 import pathlib
 import shutil
 import signal
+import socket
 import ssl
 import subprocess
 import tempfile
@@ -83,6 +84,13 @@ def metrics(port):
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
         lines = [line.rsplit(" ", 1) for line in answer.read().decode().splitlines() if not line.startswith("#")]
     return {series: float(value) for series, value in lines}
+
+
+def free_port():
+    """A port of the loopback on which nobody listens now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 class Stack:
@@ -193,6 +201,17 @@ class Stack:
 
     def pid(self, name):
         return self._children[name].pid
+
+    def status(self, name, field):
+        """The words that the kernel has for a field of the process, of those in /proc/PID/status."""
+        for line in pathlib.Path(f"/proc/{self.pid(name)}/status").read_text().splitlines():
+            if line.startswith(f"{field}:"):
+                return line.split()[1:]
+        raise StackError(f"the status of {name} has no {field}")
+
+    def memory(self, name, field="VmRSS"):
+        """Bytes that are resident; `VmHWM`: that ever were."""
+        return int(self.status(name, field)[0]) << 10
 
     def check_alive(self):
         for name, child in self._children.items():
