@@ -69,6 +69,20 @@ double SharedOperators(const std::vector<size_t>& a, const std::vector<size_t>& 
   return static_cast<double>(both.size()) / static_cast<double>(a.size() + b.size() - both.size());
 }
 
+// Each worker joins the first group whose first member is alike, or begins one; the last one takes the rest.
+template <typename Alike>
+std::vector<std::vector<uint32_t>> GroupAlike(size_t workers, Alike alike) {
+  std::vector<std::vector<uint32_t>> groups;
+  for (uint32_t worker = 0; worker < workers; ++worker) {
+    auto group = std::find_if(groups.begin(), groups.end(),
+                              [&](const std::vector<uint32_t>& members) { return alike(members.front(), worker); });
+    if (group == groups.end() && groups.size() == kMostDuties) group = groups.end() - 1;
+    if (group == groups.end()) group = groups.emplace(groups.end());
+    group->push_back(worker);
+  }
+  return groups;
+}
+
 // A worker without any operators is as the first ones are.
 std::vector<std::vector<uint32_t>> GroupsByOperators(const PatternFleet& fleet) {
   std::vector<std::vector<size_t>> operators(fleet.workers().size());
@@ -77,22 +91,10 @@ std::vector<std::vector<uint32_t>> GroupsByOperators(const PatternFleet& fleet) 
     if (function.kind != FunctionKind::kOperator) continue;
     for (const PatternCell& cell : function.cells) operators[cell.worker].push_back(index);
   }
-  std::vector<std::vector<uint32_t>> groups;
-  for (uint32_t worker = 0; worker < operators.size(); ++worker) {
-    const auto alike = std::find_if(groups.begin(), groups.end(), [&](const std::vector<uint32_t>& members) {
-      const std::vector<size_t>& theirs = operators[members.front()];
-      return theirs.empty() || operators[worker].empty() ||
-             SharedOperators(theirs, operators[worker]) >= kSharedOperators;
-    });
-    if (alike != groups.end()) {
-      alike->push_back(worker);
-    } else if (groups.size() < kMostDuties) {
-      groups.push_back({worker});
-    } else {
-      groups.back().push_back(worker);
-    }
-  }
-  return groups;
+  return GroupAlike(operators.size(), [&](uint32_t one, uint32_t other) {
+    return operators[one].empty() || operators[other].empty() ||
+           SharedOperators(operators[one], operators[other]) >= kSharedOperators;
+  });
 }
 
 std::optional<std::vector<std::vector<uint32_t>>> StatedDuties(const PatternFleet& fleet) {
@@ -138,15 +140,8 @@ std::vector<std::vector<uint32_t>> DutyGroups(const PatternFleet& fleet) {
   if (stated.has_value()) return *std::move(stated);
   const std::vector<Work> work = WorkOf(fleet);
   if (std::none_of(work.begin(), work.end(), UsesGpu)) return GroupsByOperators(fleet);
-  std::vector<std::vector<uint32_t>> groups;
-  for (uint32_t worker = 0; worker < work.size(); ++worker) {
-    auto group = std::find_if(groups.begin(), groups.end(), [&](const std::vector<uint32_t>& members) {
-      return Differences(work[members.front()], work[worker]) == 0;
-    });
-    if (group == groups.end() && groups.size() == kMostDuties) group = groups.end() - 1;
-    if (group == groups.end()) group = groups.emplace(groups.end());
-    group->push_back(worker);
-  }
+  std::vector<std::vector<uint32_t>> groups =
+      GroupAlike(work.size(), [&](uint32_t one, uint32_t other) { return Differences(work[one], work[other]) == 0; });
   JoinSlips(work, groups);
   return groups;
 }
