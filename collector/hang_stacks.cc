@@ -26,8 +26,6 @@ bool IsAccused(const wire::Incident& incident, const DemandTarget& process) {
   });
 }
 
-DemandTarget ProcessOf(const wire::Rank& rank) { return {rank.host(), rank.rank(), rank.pid()}; }
-
 }  // namespace
 
 std::vector<DemandTarget> StackTargets(const wire::Incident& incident, const std::vector<wire::Rank>& ranks) {
@@ -36,10 +34,10 @@ std::vector<DemandTarget> StackTargets(const wire::Incident& incident, const std
   std::vector<const wire::Rank*> victims;
   for (const wire::Rank& rank : ranks) {
     if (rank.process_state() == "gone") continue;
-    if (!IsAccused(incident, ProcessOf(rank))) {
+    if (!IsAccused(incident, TargetOf(rank))) {
       victims.push_back(&rank);
     } else if (targets.size() < kMaxStackCulprits) {
-      targets.push_back(ProcessOf(rank));
+      targets.push_back(TargetOf(rank));
     }
   }
   std::set<std::string> hosts;
@@ -47,7 +45,7 @@ std::vector<DemandTarget> StackTargets(const wire::Incident& incident, const std
   std::stable_partition(victims.begin(), victims.end(),
                         [&](const wire::Rank* rank) { return hosts.count(rank->host()) == 0; });
   victims.resize(std::min(victims.size(), kMaxStackVictims));
-  for (const wire::Rank* const rank : victims) targets.push_back(ProcessOf(*rank));
+  for (const wire::Rank* const rank : victims) targets.push_back(TargetOf(*rank));
   return targets;
 }
 

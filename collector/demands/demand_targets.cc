@@ -10,8 +10,6 @@
 namespace lockstep {
 namespace {
 
-DemandTarget TargetOf(const wire::Rank& rank) { return {rank.host(), rank.rank(), rank.pid(), rank.duty() - 1}; }
-
 // At most `most` of `ranks`, evenly spread.
 void AppendSpread(absl::Span<const wire::Rank* const> ranks, size_t most, std::vector<DemandTarget>& targets) {
   const size_t taken = std::min(most, ranks.size());
@@ -23,6 +21,8 @@ void AppendSpread(absl::Span<const wire::Rank* const> ranks, size_t most, std::v
 absl::Status NoSuchJob(const std::string& job) { return absl::NotFoundError(absl::StrCat("no job \"", job, "\"")); }
 
 }  // namespace
+
+DemandTarget TargetOf(const wire::Rank& rank) { return {rank.host(), rank.rank(), rank.pid(), rank.duty() - 1}; }
 
 const std::vector<wire::Rank>* RanksOf(absl::Span<const std::shared_ptr<const JobsSnapshot>> snapshots,
                                        const std::string& job) {

@@ -22,6 +22,9 @@ struct DemandTargets {
   size_t left_out = 0;                // further ones, for which there was no room
 };
 
+// The process of `rank`. Pure.
+DemandTarget TargetOf(const wire::Rank& rank);
+
 // The ranks of `job`, gone ones too; nullptr = it is in none of `snapshots`, which own them. Pure.
 const std::vector<wire::Rank>* RanksOf(absl::Span<const std::shared_ptr<const JobsSnapshot>> snapshots,
                                        const std::string& job);
