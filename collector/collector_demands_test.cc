@@ -17,7 +17,7 @@
 #include "collector/testing/report_builder.h"
 #include "collector/testing/secured_collector.h"
 #include "collector/testing/test_agent.h"
-#include "formats/testing/loading_profile.h"
+#include "formats/testing/simple_profiles.h"
 #include "proto/admin.grpc.pb.h"
 #include "proto/demand.pb.h"
 #include "proto/incident.pb.h"

@@ -13,7 +13,7 @@
 #include "cli/exit_code.h"
 #include "cli/testing/fake_query_server.h"
 #include "cli/testing/run_command.h"
-#include "formats/testing/loading_profile.h"
+#include "formats/testing/simple_profiles.h"
 #include "google/protobuf/message.h"
 #include "nlohmann/json.hpp"
 #include "proto/admin.pb.h"

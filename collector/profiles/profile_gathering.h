@@ -33,9 +33,9 @@ struct GatheredProfiles {
   std::string why_not;  // of the first that has not
 };
 
-// Takes the answers of `awaited` ranks of `job`, from any thread, and must outlive none of them. `incident`: because of
-// which they are asked, and 0 = none. `done` is called once, after the last, by the thread of `worker` or, where that
-// has too much to do, by that of the answer; may be nullptr.
+// Takes the answers of `awaited` ranks of `job`, from any thread; what `sinks` borrows has to outlive them. `incident`:
+// because of which they are asked, and 0 = none. `done` is called once, after the last, by the thread of `worker` or,
+// where that has too much to do, by that of the answer; may be nullptr.
 DemandBook::Answer GatherProfiles(const ProfileSinks& sinks, const std::string& job, uint64_t incident, size_t awaited,
                                   std::function<void(const GatheredProfiles& gathered)> done);
 

@@ -28,10 +28,7 @@
 #include "collector/query_worker.h"
 #include "collector/store/testing/memory_store.h"
 #include "collector/testing/job_table_fixture.h"
-#include "detector/patterns/function_kind.h"
-#include "detector/patterns/rank_patterns.h"
-#include "formats/pattern_message.h"
-#include "formats/testing/loading_profile.h"
+#include "formats/testing/simple_profiles.h"
 #include "proto/admin.pb.h"
 #include "proto/incident.pb.h"
 #include "proto/ingest.pb.h"
@@ -47,20 +44,6 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 constexpr int kSlowRank = 2;  // of the fixture's job
-
-// One that computes for a share of the time, and waits for others for the rest.
-wire::RankProfile ComputingProfile(double computing) {
-  RankPatterns patterns;
-  patterns.window_seconds = 1;
-  patterns.functions = {{.kind = FunctionKind::kGpuCompute,
-                         .name = "gemm",
-                         .beta = computing,
-                         .calls_per_second = 10,
-                         .mean_seconds = computing / 10}};
-  wire::RankProfile profile;
-  FillProfile(patterns, profile);
-  return profile;
-}
 
 class SelfProfilesTest : public JobTableTest {
  protected:
