@@ -19,12 +19,10 @@
 namespace lockstep {
 namespace {
 
-constexpr char kSuffix[] = ".segment";
-constexpr char kFreshSuffix[] = ".fresh";
 constexpr mode_t kFolderMode = 0700;
 constexpr mode_t kFileMode = 0600;
 
-std::string NameOf(uint64_t number) { return absl::StrFormat("%016x%s", number, kSuffix); }
+std::string NameOf(uint64_t number) { return absl::StrFormat("%016x%s", number, SpoolDirectory::kSuffix); }
 
 // Ours alone, and a regular file with no other name.
 absl::Status CheckFile(const UniqueFd& file, const std::string& name) {

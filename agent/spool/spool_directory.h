@@ -24,6 +24,8 @@ class SpoolDirectory {
  public:
   static constexpr size_t kMaxFiles = 65'536;  // that are listed
   static constexpr size_t kMaxFileBytes = 64 << 20;
+  static constexpr char kSuffix[] = ".segment";     // of the names of files
+  static constexpr char kFreshSuffix[] = ".fresh";  // added to the name of a file that is about to take its place
 
   // Makes the last folder of `path` if it is missing. PERMISSION_DENIED where it belongs to somebody else,
   // ALREADY_EXISTS where another agent uses it; otherwise what the errno says.

@@ -1,7 +1,6 @@
 // The functions of libc by which a spool writes. Of an agent's thread they go to the disk of its machine
 // (spool_disk.h), of any other one to libc.
 
-#include <dlfcn.h>
 #include <unistd.h>
 
 #include "tests/faults/libc.h"
@@ -24,14 +23,12 @@ namespace lockstep::faults::libc {
 
 ssize_t Write(int file, const void* bytes, size_t count) {
   static decltype(write)* next = nullptr;
-  if (next == nullptr) next = reinterpret_cast<decltype(write)*>(dlsym(RTLD_NEXT, "write"));
-  return next(file, bytes, count);
+  return Next(next, "write")(file, bytes, count);
 }
 
 int Sync(int file) {
   static decltype(fsync)* next = nullptr;
-  if (next == nullptr) next = reinterpret_cast<decltype(fsync)*>(dlsym(RTLD_NEXT, "fsync"));
-  return next(file);
+  return Next(next, "fsync")(file);
 }
 
 }  // namespace lockstep::faults::libc

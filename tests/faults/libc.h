@@ -3,6 +3,7 @@
 #ifndef LOCKSTEP_TESTS_FAULTS_LIBC_H_
 #define LOCKSTEP_TESTS_FAULTS_LIBC_H_
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <sys/types.h>
 #include <time.h>
@@ -10,6 +11,16 @@
 #include <cstddef>
 
 namespace lockstep::faults::libc {
+
+// The function of that name, looked for once and kept in `found`. It is no function-local static in here: the guard of
+// one is among the functions that are stood in for.
+template <typename Function>
+Function* Next(Function*& found, const char* name, const char* version = nullptr) {
+  if (found == nullptr) {
+    found = reinterpret_cast<Function*>(version == nullptr ? dlsym(RTLD_NEXT, name) : dlvsym(RTLD_NEXT, name, version));
+  }
+  return found;
+}
 
 int CreateThread(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*), void* argument);
 int JoinThread(pthread_t thread, void** result);

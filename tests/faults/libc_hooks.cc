@@ -4,7 +4,6 @@
 // glibc 2.36 of Debian 12: one library holds them all, and each is called by its name from every library.
 
 #include <cxxabi.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -23,17 +22,9 @@ namespace {
 using lockstep::kNanosPerSecond;
 using lockstep::faults::InThreadWorld;
 using lockstep::faults::WorldNanos;
+using lockstep::faults::libc::Next;
 namespace hooks = lockstep::faults::hooks;
 namespace libc = lockstep::faults::libc;
-
-// No function-local static: its guard is one of the functions that are stood in for.
-template <typename Function>
-Function* Next(Function*& found, const char* name, const char* version = nullptr) {
-  if (found == nullptr) {
-    found = reinterpret_cast<Function*>(version == nullptr ? dlsym(RTLD_NEXT, name) : dlvsym(RTLD_NEXT, name, version));
-  }
-  return found;
-}
 
 // Conditions have an older version under the same name, with another layout.
 constexpr char kConditions[] = "GLIBC_2.3.2";

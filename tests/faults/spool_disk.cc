@@ -13,15 +13,13 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "agent/spool/spool_directory.h"
 #include "base/check.h"
 #include "tests/faults/libc.h"
 #include "tests/faults/trace.h"
 
 namespace lockstep::faults {
 namespace {
-
-// What a spool writes beside a segment that it is about to replace.
-constexpr char kFreshSuffix[] = ".fresh";
 
 std::map<Machine, SpoolDisk*>& Disks() {
   static std::map<Machine, SpoolDisk*> disks;
@@ -33,7 +31,7 @@ std::set<std::string> SegmentsIn(const std::string& folder) {
   std::set<std::string> paths;
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
-    if (absl::EndsWith(entry.path().string(), ".segment")) paths.insert(entry.path().string());
+    if (absl::EndsWith(entry.path().string(), SpoolDirectory::kSuffix)) paths.insert(entry.path().string());
   }
   return paths;
 }
@@ -81,7 +79,7 @@ int SpoolDisk::Sync(int file) {
   if (forgets_syncs_ || fstat(file, &status) != 0) return 0;
   if (S_ISREG(status.st_mode)) {
     const std::string path = PathOf(file);
-    const std::string segment(absl::StripSuffix(path, kFreshSuffix));
+    const std::string segment(absl::StripSuffix(path, SpoolDirectory::kFreshSuffix));
     synced_bytes_[segment] = status.st_size;
     // It is about to be renamed, which a file system does as a whole: to the old file or to the new one.
     if (segment != path) synced_names_.insert(segment);

@@ -36,8 +36,8 @@ constexpr TroubleInfo kTable[] = {
     {TroubleKind::kDiskHangs, "disk_hangs", 30, 0, false, 0, 12},
     {TroubleKind::kDiskLies, "disk_lies", 60, 0, false, 0, 12},
     {TroubleKind::kDiskCorrupts, "disk_corrupts", 0, 0, false, 0, 12},
-    {TroubleKind::kClockJump, "clock_jump", 0, kMostJumpSeconds, false, 0, -1},
-    {TroubleKind::kAgentClockJump, "agent_clock_jump", 0, kMostJumpSeconds, true, 0, -1},
+    {TroubleKind::kClockJump, "clock_jump", 0, kMostJumpSeconds, false, 0, -1, true},
+    {TroubleKind::kAgentClockJump, "agent_clock_jump", 0, kMostJumpSeconds, true, 0, -1, true},
     {TroubleKind::kSpoolFull, "spool_full", 40, 0, true, 0, -1},
     {TroubleKind::kSpoolFails, "spool_fails", 40, 0, true, 0, -1},
     {TroubleKind::kSpoolSyncFails, "spool_sync_fails", 40, 0, true, 0, -1},
@@ -104,8 +104,7 @@ std::vector<Trouble> DrawTroubles(Random& random, int32_t agents, int64_t from_n
     const int64_t longest_ns = info.longest_seconds * kNanosPerSecond;
     if (longest_ns > 0) trouble.length_ns = 1 + static_cast<int64_t>(random.Unit() * static_cast<double>(longest_ns));
     trouble.length_ns = std::min(trouble.length_ns, to_ns - trouble.at_ns);
-    const bool goes_both_ways = info.kind == TroubleKind::kClockJump || info.kind == TroubleKind::kAgentClockJump;
-    trouble.size = (random.Unit() - (goes_both_ways ? 0.5 : 0)) * info.most_size;
+    trouble.size = (random.Unit() - (info.goes_both_ways ? 0.5 : 0)) * info.most_size;
     if (info.hits_agent) trouble.agent = static_cast<int32_t>(random.Below(static_cast<uint64_t>(agents)));
     if (random.Below(2) == 0) trouble.locks = 1 + random.Below(kMostLocks);
     troubles.push_back(trouble);

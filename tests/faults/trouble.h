@@ -55,6 +55,7 @@ struct TroubleInfo {
   int64_t late_seconds;
   // After both, nothing is seen for so long: starts and pauses of agents; -1 = it blinds nobody.
   int64_t blinds_seconds;
+  bool goes_both_ways = false;  // the size is up to half of `most_size`, or less than 0 by as much
 };
 
 absl::Span<const TroubleInfo> TroubleTable();
