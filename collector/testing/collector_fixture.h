@@ -8,14 +8,13 @@
 #include <grpcpp/channel.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/time/time.h"
-#include "base/clock.h"
+#include "base/testing/forward_clock.h"
 #include "collector/alert/alert_receivers.h"
 #include "collector/collector.h"
 #include "collector/collector_options.h"
@@ -35,20 +34,6 @@ class NoReceivers final : public AlertReceivers {
   std::vector<std::string> NoteWritten(uint64_t ticket, uint64_t number) override { return {}; }
   void InheritTold(const ToldAlert&) override {}
   bool TellAgain(const std::string& name, const IncidentEvent& event, uint64_t number) override { return false; }
-};
-
-// The time of day and of the machine, put forward by as much as a test wants. Thread-safe.
-class ForwardClock final : public Clock {
- public:
-  int64_t WallNanos() const override { return RealClock().WallNanos() + forward_ns_.load() + set_ns_.load(); }
-  int64_t MonotonicNanos() const override { return RealClock().MonotonicNanos() + forward_ns_.load(); }
-  void Forward(int64_t nanos) { forward_ns_ += nanos; }
-  // Somebody sets the time of day.
-  void SetWall(int64_t difference_ns) { set_ns_ += difference_ns; }
-
- private:
-  std::atomic<int64_t> forward_ns_{0};
-  std::atomic<int64_t> set_ns_{0};
 };
 
 class CollectorFixture : public testing::Test {

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "base/testing/forward_clock.h"
 #include "base/testing/temporary_directory.h"
 #include "collector/collector.h"
 #include "collector/collector_options.h"

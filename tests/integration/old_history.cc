@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "base/status_macros.h"
+#include "base/testing/forward_clock.h"
 #include "collector/store/history_store.h"
 #include "collector/store/rocks_store.h"
 #include "proto/capture.pb.h"
@@ -35,19 +36,9 @@ std::string Noise(Random& random) {
   return text;
 }
 
-class PastClock final : public Clock {
- public:
-  explicit PastClock(int64_t ago_ns) : ago_ns_(ago_ns) {}
-
-  int64_t WallNanos() const override { return RealClock().WallNanos() - ago_ns_; }
-  int64_t MonotonicNanos() const override { return RealClock().MonotonicNanos(); }
-
- private:
-  const int64_t ago_ns_;
-};
-
 absl::Status WritePart(const std::string& directory, int64_t ago_ns, size_t bytes, Random& random) {
-  const PastClock clock(ago_ns);
+  ForwardClock clock;
+  clock.SetWall(-ago_ns);
   RocksStoreOptions options;
   options.directory = directory;
   ASSIGN_OR_RETURN(const std::unique_ptr<RocksStore> store, OpenRocksStore(options, clock));
