@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """How fast real traces of PyTorch's profiler become patterns, in how much memory, and how large these are.
 
-    trace_speed.py LOCKSTEP TRACE... [--megabytes 1030]
+    ./dev bench trace_speed TRACE... [--megabytes 1030]
 
-Prints the bytes of the patterns of each TRACE (.json or .json.gz) as JSON. The largest TRACE is then made so large, by
+Prints the bytes that the patterns of each TRACE (.json or .json.gz) have as JSON. The largest TRACE is then made so large, by
 repeating its events, each time later by its length, and is read three times, as it is and as gzip: CPU time, rate over
 the text, and peak memory of `lockstep patterns`. The large file goes into the temporary folder, and away.
 """
@@ -60,21 +60,27 @@ def use_of(command):
     return usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
 
 
+def show(name, value, unit):
+    print(json.dumps({"name": f"trace_speed/{name}", "value": value, "unit": unit}), flush=True)
+
+
 def main():
     if sys.argv[1:2] == ["--repeat"]:
         repeat(sys.argv[2], int(sys.argv[3]), pathlib.Path(sys.argv[4]))
         return
-    parser = argparse.ArgumentParser()
-    parser.add_argument("lockstep")
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true", help="accepted for uniformity; output is always JSON lines")
     parser.add_argument("traces", nargs="+", type=pathlib.Path)
     parser.add_argument("--megabytes", type=float, default=1030)
     arguments = parser.parse_args()
+    lockstep = pathlib.Path(sys.argv[0] + ".runfiles").absolute() / "lockstep/cli/lockstep"
     sizes = []
     for trace in arguments.traces:
-        told = subprocess.run([arguments.lockstep, "-o", "json", "patterns", trace], capture_output=True, check=True)
+        told = subprocess.run([lockstep, "-o", "json", "patterns", trace], capture_output=True, check=True)
         sizes.append(len(told.stdout))
-        print(f"patterns of {trace.name}: {sizes[-1]} bytes of JSON")
-    print(f"median {statistics.median(sizes):.0f}, largest {max(sizes)}")
+        show(f"patterns/{trace.name}", sizes[-1], "bytes")
+    show("patterns/median", statistics.median(sizes), "bytes")
+    show("patterns/largest", max(sizes), "bytes")
     largest = max(arguments.traces, key=lambda path: path.stat().st_size)
     with tempfile.TemporaryDirectory(prefix="lockstep-trace-") as directory:
         plain, packed = pathlib.Path(directory, "large.json"), pathlib.Path(directory, "large.json.gz")
@@ -83,10 +89,12 @@ def main():
             done = subprocess.run([sys.executable, __file__, "--repeat", largest, str(int(megabytes * 1e6)), path],
                                   capture_output=True, text=True, check=True)
             written, events = map(int, done.stdout.split())
-            uses = [use_of([arguments.lockstep, "patterns", path]) for _ in range(TIMES)]
+            uses = [use_of([lockstep, "patterns", path]) for _ in range(TIMES)]
             seconds, peak = min(uses)[0], max(memory for _, memory in uses)
-            print(f"{path.name}: {written / 1e6:.0f} MB of text in {path.stat().st_size / 1e6:.0f} MB, {events} events: "
-                  f"{seconds:.1f} s of CPU = {written / 1e6 / seconds:.0f} MB/s, {peak / 1e6:.0f} MB at most")
+            for name, value, unit in (("events", events, "1"), ("text", written, "bytes"),
+                                      ("file", path.stat().st_size, "bytes"), ("cpu", round(seconds, 2), "s"),
+                                      ("rate", round(written / 1e6 / seconds), "MB/s"), ("peak", peak, "bytes")):
+                show(f"{path.name}/{name}", value, unit)
 
 
 if __name__ == "__main__":

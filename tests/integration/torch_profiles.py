@@ -5,6 +5,8 @@ itself, and what `lockstep diagnose` says of the profiles.
     torch_profiles.py LOCKSTEP [--runs N] [--keep FOLDER]
                       [--fault healthy|loader|garbage|neighbour|synchronisation|batch]
 
+Or, of what is built: ./dev test [--test_arg=--runs=N] //tests/integration:torch_profiles_test
+
 Right is a report of one finding: the fault's, with its function, ranks and class, and nothing else. Exit status 0 if
 all runs are right, 1 if not, 77 without PyTorch (Debian's python3-torch: 146 MB to fetch and 634 MB installed, too
 much for every run of CI). Debian's PyTorch has no Kineto: its profiles have operators and ranges, and no Python

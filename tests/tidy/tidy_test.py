@@ -219,7 +219,7 @@ class Documents(unittest.TestCase):
                 kind, suite = evaluation.groups()
                 self.assertIn(f'"{suite}"' if suite else "", suites[kind])
                 continue
-            match = re.fullmatch(r"\./dev bench (\w+) --json", command)
+            match = re.fullmatch(r"\./dev bench (\w+)(?: \S+)*", command)
             chaos = re.fullmatch(r"\./dev chaos (?:--processes )?--runs \d+ --seed \d+", command)
             script = re.fullmatch(r"(tests/\S+\.(?:sh|py))(?: \S+)*", command)
             self.assertTrue(match or chaos or (script and (ROOT / script.group(1)).exists())

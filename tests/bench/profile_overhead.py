@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """What a profile costs a real PyTorch job while it is taken: its steps under PyTorch's profiler over its steps without.
 
-    profile_overhead.py [--blocks N] [--width N]
+    ./dev bench profile_overhead [--blocks N] [--width N]
 
-Four ranks of DDP over gloo, as torch_profiles.py has them. Blocks of steps without a profile, with one of operators, and
+Four ranks of DDP over gloo, as tests/integration/torch_profiles.py has them. Blocks of steps without a profile, with one of operators, and
 with one that follows functions of Python too (`lockstep profile --python`) take turns, so that what else the machine
 does falls on all three alike. Prints the median step of each, and their ratios. Exit status 77 without PyTorch. Only the
 time in which events are taken counts, not that in which the trace is written: ranks go on stepping meanwhile.
@@ -59,7 +59,8 @@ def work(rank, directory, blocks, width):
 
 
 def main():
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true", help="accepted for uniformity; output is always JSON lines")
     parser.add_argument("--blocks", type=int, default=20)
     parser.add_argument("--width", type=int, default=256)
     parser.add_argument("--work", nargs=2, help=argparse.SUPPRESS)
@@ -80,8 +81,10 @@ def main():
     taken = {kind: [seconds for text in texts for seconds in json.loads(text)[kind]] for kind in KINDS}
     medians = {kind: statistics.median(taken[kind]) for kind in KINDS}
     for kind in KINDS:
-        print(f"{kind}: median step {1000 * medians[kind]:.2f} ms of {len(taken[kind])} steps, "
-              f"{medians[kind] / medians['without']:.2f} times that without")
+        for name, value, unit in ((f"{kind}/steps", len(taken[kind]), "1"),
+                                  (f"{kind}/median", round(1000 * medians[kind], 2), "ms"),
+                                  (f"{kind}/over_without", round(medians[kind] / medians["without"], 3), "ratio")):
+            print(json.dumps({"name": f"profile_overhead/{name}", "value": value, "unit": unit}), flush=True)
     return 0
 
 
