@@ -64,20 +64,25 @@ void AlertSinks::SetRoutes(const AlertRoutes& routes) {
   for (const auto& [name, target] : wanted) {
     if (couriers_.contains(name)) continue;
     const Courier& courier = couriers_[name] = MakeCourier(target.first, target.second, routes.links);
-    TellOfOpenLocked(*courier.thread, name, /*is_new=*/!gone.contains(name));
-    if (const auto before = gone.find(name); before != gone.end()) HandOver(before->second, courier);
-    courier.thread->Resume(std::move(left[name]));
+    const auto before = gone.find(name);
+    if (before == gone.end()) {
+      TellOfOpenLocked(*courier.thread, name);
+    } else {
+      courier.thread->Inherit(
+          {.open = OpenForLocked(name), .last = LastOf(before->second, courier), .waiting = std::move(left[name])});
+    }
   }
 }
 
 // Threads stay where they are in the same channel; when something was told counts at the same place.
-void AlertSinks::HandOver(const Courier& before, const Courier& next) const {
-  if (before.receiver.channel != next.receiver.channel) return;
+std::vector<ToldIncidents::Last> AlertSinks::LastOf(const Courier& before, const Courier& next) const {
+  if (before.receiver.channel != next.receiver.channel) return {};
   const bool same_place = before.receiver.urls == next.receiver.urls;
-  for (ToldIncidents::Last last : before.thread->AllLast()) {
+  std::vector<ToldIncidents::Last> all = before.thread->AllLast();
+  for (ToldIncidents::Last& last : all) {
     if (!same_place) last.at_ns = clock_.MonotonicNanos() - kLongAgoNanos;
-    next.thread->InheritLast(last);
   }
+  return all;
 }
 
 AlertSinks::Courier AlertSinks::MakeCourier(const ReceiverSpec& receiver, const std::string& url,
@@ -97,14 +102,18 @@ AlertSinks::Courier AlertSinks::MakeCourier(const ReceiverSpec& receiver, const 
               })};
 }
 
-void AlertSinks::TellOfOpenLocked(AlertCourier& courier, const std::string& name, bool is_new) {
-  for (auto& [id, open] : open_) {
-    if (!CourierNamesLocked(open.incident).contains(name)) continue;
-    if (!is_new) {
-      courier.Inherit(open.incident);
-    } else if (open.receivers.insert(name).second) {
-      courier.Announce({IncidentEvent::Kind::kUpdated, open.incident}, {});
-    }
+std::vector<wire::Incident> AlertSinks::OpenForLocked(const std::string& name) const {
+  std::vector<wire::Incident> open;
+  for (const auto& [id, one] : open_) {
+    if (CourierNamesLocked(one.incident).contains(name)) open.push_back(one.incident);
+  }
+  return open;
+}
+
+void AlertSinks::TellOfOpenLocked(AlertCourier& courier, const std::string& name) {
+  for (const wire::Incident& incident : OpenForLocked(name)) {
+    if (!open_[incident.id()].receivers.insert(name).second) continue;
+    courier.Announce({IncidentEvent::Kind::kUpdated, incident}, {});
   }
 }
 
@@ -173,35 +182,39 @@ std::vector<std::string> AlertSinks::NoteWritten(uint64_t ticket, uint64_t numbe
   return done;
 }
 
-void AlertSinks::Inherit(const std::vector<wire::Incident>& incidents) {
+std::vector<AlertInheritance::Left> AlertSinks::Inherit(const AlertInheritance& inheritance) {
   MutexLock telling(telling_);
-  MutexLock lock(mutex_);
-  for (const wire::Incident& incident : incidents) {
+  std::map<std::string, AlertCourier::Inheritance> parts;  // by name of the courier
+  for (const wire::Incident& incident : inheritance.incidents) {
     // What they were never told of, or were told the end of, they do not have.
     if (incident.state() == wire::Incident::STATE_RESOLVED || incident.withheld()) continue;
+    MutexLock lock(mutex_);
     const std::set<std::string> names = CourierNamesLocked(incident);
     RememberLocked({IncidentEvent::Kind::kUpdated, incident}, names);
-    for (const std::string& name : names) couriers_.at(name).thread->Inherit(incident);
+    for (const std::string& name : names) parts[name].open.push_back(incident);
   }
+  const Couriers now = couriers();
+  for (const ToldAlert& told : inheritance.told) {
+    const auto found = now.find(told.receiver);
+    if (found == now.end() || found->second.receiver.channel != told.channel) continue;
+    parts[told.receiver].last.push_back(LastOf(told));
+  }
+  std::vector<AlertInheritance::Left> strangers;
+  for (const AlertInheritance::Left& left : inheritance.left) {
+    if (now.contains(left.receiver)) {
+      parts[left.receiver].left.emplace_back(left.event, left.number);
+    } else {
+      strangers.push_back(left);
+    }
+  }
+  for (auto& [name, part] : parts) now.at(name).thread->Inherit(std::move(part));
+  return strangers;
 }
 
 // A wall clock that was put back makes news wait as if they were told just now.
-void AlertSinks::InheritTold(const ToldAlert& told) {
-  MutexLock telling(telling_);
-  const Couriers now = couriers();
-  const auto found = now.find(told.receiver);
-  if (found == now.end() || found->second.receiver.channel != told.channel) return;
+ToldIncidents::Last AlertSinks::LastOf(const ToldAlert& told) const {
   const int64_t ago_ns = std::clamp<int64_t>(clock_.WallNanos() - told.wall_ns, 0, kLongAgoNanos);
-  found->second.thread->InheritLast({told.incident, told.thread, clock_.MonotonicNanos() - ago_ns});
-}
-
-bool AlertSinks::TellAgain(const std::string& name, const IncidentEvent& event, uint64_t number) {
-  MutexLock telling(telling_);
-  const Couriers now = couriers();
-  const auto found = now.find(name);
-  if (found == now.end()) return false;
-  found->second.thread->Announce(event, {.number = number}, /*is_left_over=*/true);
-  return true;
+  return {told.incident, told.thread, clock_.MonotonicNanos() - ago_ns};
 }
 
 void AlertSinks::ExportTo(CollectorMetrics& metrics) const {

@@ -18,11 +18,11 @@
 #include "base/mutex.h"
 #include "base/random.h"
 #include "collector/alert/alert_courier.h"
+#include "collector/alert/alert_inheritance.h"
 #include "collector/alert/alert_receivers.h"
 #include "collector/alert/alert_routes.h"
 #include "collector/alert/change_id.h"
 #include "collector/alert/log_sink.h"
-#include "collector/alert/told_alert.h"
 #include "collector/alert_memory.h"
 #include "collector/metrics.h"
 
@@ -43,9 +43,7 @@ class AlertSinks final : public AlertReceivers {
   void Tell(const IncidentEvent& event, const ChangeId& id) override;
   void NoteUntold(const wire::Incident& incident) override;
   std::vector<std::string> NoteWritten(uint64_t ticket, uint64_t number) override;
-  void Inherit(const std::vector<wire::Incident>& incidents) override;
-  void InheritTold(const ToldAlert& told) override;
-  bool TellAgain(const std::string& name, const IncidentEvent& event, uint64_t number) override;
+  std::vector<AlertInheritance::Left> Inherit(const AlertInheritance& inheritance) override;
 
   // From now on these are told, and no others: one that is gone, or is told otherwise, may still send what waits, for
   // up to two seconds, during which this and Tell block. What the metrics counted of it stays.
@@ -72,9 +70,12 @@ class AlertSinks final : public AlertReceivers {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Courier MakeCourier(const ReceiverSpec& receiver, const std::string& url, const AlertLinks& links)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void HandOver(const Courier& before, const Courier& next) const;
-  void TellOfOpenLocked(AlertCourier& courier, const std::string& name, bool is_new)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // What `next` has to know of what `before` has told.
+  std::vector<ToldIncidents::Last> LastOf(const Courier& before, const Courier& next) const;
+  // What is open and concerns the courier of that name.
+  std::vector<wire::Incident> OpenForLocked(const std::string& name) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TellOfOpenLocked(AlertCourier& courier, const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  ToldIncidents::Last LastOf(const ToldAlert& told) const;
 
   const Clock& clock_;
   const AlertMemory memory_;

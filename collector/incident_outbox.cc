@@ -9,8 +9,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "collector/alert/alert_inheritance.h"
 #include "collector/alert/change_role.h"
-#include "collector/alert/told_alert.h"
 #include "collector/incident/event_proto.h"
 
 namespace lockstep {
@@ -28,18 +28,27 @@ IncidentOutbox::IncidentOutbox(const IncidentOutboxOptions& options, HistoryStor
 IncidentOutbox::~IncidentOutbox() { Close(); }
 
 absl::Status IncidentOutbox::TellLeftOver(const std::vector<wire::Incident>& incidents) {
-  receivers_.Inherit(incidents);
-  ASSIGN_OR_RETURN(const std::vector<ToldAlert> all_told, store_.LoadTold());
-  for (const ToldAlert& told : all_told) receivers_.InheritTold(told);
+  AlertInheritance inheritance = {.incidents = incidents};
+  ASSIGN_OR_RETURN(inheritance.told, store_.LoadTold());
   ASSIGN_OR_RETURN(const std::vector<PendingAlert> left, store_.LoadAlerts());
   for (const PendingAlert& alert : left) {
     const std::optional<IncidentEvent> event = FromProto(alert.event);
-    if (event.has_value() && receivers_.TellAgain(alert.receiver, *event, alert.number)) continue;
-    Log(LogLevel::kWarning, "an alert has no receiver any more",
-        {{"receiver", alert.receiver}, {"incident", std::to_string(alert.event.incident().id())}});
-    Forget(alert.receiver, alert.number);
+    if (event.has_value()) {
+      inheritance.left.push_back({alert.receiver, *event, alert.number});
+    } else {
+      ForgetStranger(alert.receiver, alert.event.incident().id(), alert.number);
+    }
+  }
+  for (const AlertInheritance::Left& stranger : receivers_.Inherit(inheritance)) {
+    ForgetStranger(stranger.receiver, stranger.event.incident.id(), stranger.number);
   }
   return absl::OkStatus();
+}
+
+void IncidentOutbox::ForgetStranger(const std::string& receiver, uint64_t incident, uint64_t number) {
+  Log(LogLevel::kWarning, "an alert has no receiver any more",
+      {{"receiver", receiver}, {"incident", std::to_string(incident)}});
+  Forget(receiver, number);
 }
 
 void IncidentOutbox::Announce(const IncidentEvent& event) {

@@ -89,6 +89,7 @@ class IncidentOutbox final : public AlertSink {
   // Answers those who wait for changes up to `ticket`, and since `since_ns` or longer.
   void Answer(uint64_t ticket, int64_t since_ns, const absl::Status& status);
   void Forget(const std::string& receiver, uint64_t number);
+  void ForgetStranger(const std::string& receiver, uint64_t incident, uint64_t number);
 
   const IncidentOutboxOptions options_;
   HistoryStore& store_;

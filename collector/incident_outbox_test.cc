@@ -15,6 +15,7 @@
 #include "base/mutex.h"
 #include "base/stop_signal.h"
 #include "base/testing/status_matchers.h"
+#include "collector/alert/alert_inheritance.h"
 #include "collector/store/testing/memory_store.h"
 
 namespace lockstep {
@@ -36,8 +37,18 @@ IncidentEvent Event(uint64_t id, Kind kind) {
 class FakeReceivers final : public AlertReceivers {
  public:
   std::vector<std::string> NamesFor(const IncidentEvent&) const override { return {"a", "b"}; }
-  void Inherit(const std::vector<wire::Incident>&) override {}
-  void InheritTold(const ToldAlert&) override {}
+  std::vector<AlertInheritance::Left> Inherit(const AlertInheritance& inheritance) override {
+    MutexLock lock(mutex_);
+    std::vector<AlertInheritance::Left> strangers;
+    for (const AlertInheritance::Left& left : inheritance.left) {
+      if (left.receiver == "a" && left.number != 0) {
+        told_.push_back(std::to_string(left.event.incident.id()) + " again");
+      } else {
+        strangers.push_back(left);
+      }
+    }
+    return strangers;
+  }
   void Tell(const IncidentEvent& event, const ChangeId& id) override {
     MutexLock lock(mutex_);
     told_.push_back(std::to_string(event.incident.id()) + (id.number == 0 ? " unwritten" : " written"));
@@ -55,12 +66,6 @@ class FakeReceivers final : public AlertReceivers {
   void LetSecondHang() {
     MutexLock lock(mutex_);
     b_hangs_ = true;
-  }
-  bool TellAgain(const std::string& name, const IncidentEvent& event, uint64_t number) override {
-    MutexLock lock(mutex_);
-    if (name != "a") return false;
-    told_.push_back(std::to_string(event.incident.id()) + " again");
-    return number != 0;
   }
 
   std::vector<std::string> WaitForTold(size_t count) {

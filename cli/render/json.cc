@@ -98,7 +98,7 @@ ordered_json ToJson(const Message& message) {
 }
 
 std::string JsonText(const ordered_json& json, bool indented) {
-  return json.dump(indented ? 2 : -1, ' ', /*ensure_ascii=*/false, ordered_json::error_handler_t::replace);
+  return json.dump(indented ? 2 : -1, ' ', /*ensure_ascii=*/true, ordered_json::error_handler_t::replace);
 }
 
 }  // namespace lockstep

@@ -14,7 +14,8 @@ namespace lockstep {
 // Sub-messages that are absent become null.
 nlohmann::ordered_json ToJson(const google::protobuf::Message& message);
 
-// `json` on one line, or indented by two; ends without newline. Bytes that are not UTF-8 are replaced, never refused.
+// `json` on one line, or indented by two; ends without newline. ASCII: what else was said, also DEL, is escaped, so
+// that a terminal obeys none of it. Bytes that are not UTF-8 are replaced, never refused.
 std::string JsonText(const nlohmann::ordered_json& json, bool indented);
 
 }  // namespace lockstep

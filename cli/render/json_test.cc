@@ -45,7 +45,13 @@ TEST(JsonTest, RepeatedNumbers) {
 TEST(JsonTest, BytesThatAreNotUtf8AreReplaced) {
   wire::Rank rank;
   rank.set_host("a\xff");
-  EXPECT_NE(JsonText(ToJson(rank), false).find("\"host\":\"a\xEF\xBF\xBD\""), std::string::npos);
+  EXPECT_NE(JsonText(ToJson(rank), false).find(R"("host":"a\ufffd")"), std::string::npos);
+}
+
+TEST(JsonTest, ATerminalObeysNothingOfIt) {
+  wire::Culprit culprit;
+  culprit.set_host("a\x7f\xc2\x9b[2J\x1b");
+  EXPECT_NE(JsonText(ToJson(culprit), false).find(R"("host":"a\u007f\u009b[2J\u001b")"), std::string::npos);
 }
 
 TEST(JsonTest, IndentedTextParsesBack) {

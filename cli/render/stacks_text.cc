@@ -125,7 +125,7 @@ std::string StacksText(const std::vector<wire::StackDump>& dumps, absl::string_v
   for (const wire::StackDump& dump : dumps) {
     if (form == "table") text += StackDumpText(dump, /*brief=*/false);
     for (const FoldedLine& line : FoldStacks(dump)) {
-      if (form == "folded") absl::StrAppend(&text, ToText(line), "\n");
+      if (form == "folded") absl::StrAppend(&text, Printable(ToText(line)), "\n");
       if (form == "svg") stacks.push_back({line.frames, line.count});
     }
   }

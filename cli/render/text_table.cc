@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/without_controls.h"
 
 namespace lockstep {
 namespace {
@@ -20,14 +21,7 @@ std::string Padded(const std::string& text, size_t width, TextTable::Align align
 
 }  // namespace
 
-std::string Printable(absl::string_view text) {
-  std::string printable(text);
-  for (char& c : printable) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7F) c = '?';
-  }
-  return printable;
-}
+std::string Printable(absl::string_view text) { return WithoutControls(text, '?'); }
 
 size_t DisplayWidth(absl::string_view text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), BeginsCharacter));

@@ -67,40 +67,41 @@ std::vector<AlertBacklog::Waiting> AlertCourier::Stop() {
   return backlog_.TakeAll();
 }
 
-void AlertCourier::Resume(std::vector<AlertBacklog::Waiting> left) {
-  MutexLock lock(mutex_);
-  for (AlertBacklog::Waiting& waiting : left) backlog_.Resume(std::move(waiting));
-  changed_.NotifyAll();
+void AlertCourier::Inherit(Inheritance inheritance) {
+  std::vector<uint64_t> done;
+  {
+    MutexLock lock(mutex_);
+    for (const wire::Incident& incident : inheritance.open) backlog_.Inherit(incident, clock_.MonotonicNanos());
+    for (const ToldIncidents::Last& last : inheritance.last) backlog_.InheritLast(last);
+    for (AlertBacklog::Waiting& waiting : inheritance.waiting) backlog_.Resume(std::move(waiting));
+    for (const auto& [event, number] : inheritance.left) {
+      const std::vector<uint64_t> gone = TakeLocked(event, {.number = number}, /*is_left_over=*/true);
+      done.insert(done.end(), gone.begin(), gone.end());
+    }
+    changed_.NotifyAll();
+  }
+  if (!done.empty()) on_done_(done);
 }
 
-void AlertCourier::Announce(const IncidentEvent& event, const ChangeId& id, bool is_left_over) {
-  std::vector<uint64_t> dropped;
-  const bool unwanted =
-      ChangeRoleOf(event.kind) == ChangeRole::kTaken && !ProtocolOf(options_.receiver.type).hears_acknowledgements;
-  if (unwanted) {
-    if (id.number != 0) dropped.push_back(id.number);
-  } else {
+void AlertCourier::Announce(const IncidentEvent& event, const ChangeId& id) {
+  std::vector<uint64_t> done;
+  {
     MutexLock lock(mutex_);
     if (stopping_) {
       ++stats_.dropped;
       return;
     }
-    dropped = backlog_.Add(event, clock_.MonotonicNanos(), id, is_left_over);
+    done = TakeLocked(event, id, /*is_left_over=*/false);
     changed_.NotifyAll();
   }
-  if (!dropped.empty()) on_done_(dropped);
+  if (!done.empty()) on_done_(done);
 }
 
-void AlertCourier::Inherit(const wire::Incident& incident) {
-  MutexLock lock(mutex_);
-  backlog_.Inherit(incident, clock_.MonotonicNanos());
-  changed_.NotifyAll();
-}
-
-void AlertCourier::InheritLast(const ToldIncidents::Last& last) {
-  MutexLock lock(mutex_);
-  backlog_.InheritLast(last);
-  changed_.NotifyAll();
+std::vector<uint64_t> AlertCourier::TakeLocked(const IncidentEvent& event, const ChangeId& id, bool is_left_over) {
+  const bool unwanted =
+      ChangeRoleOf(event.kind) == ChangeRole::kTaken && !ProtocolOf(options_.receiver.type).hears_acknowledgements;
+  if (!unwanted) return backlog_.Add(event, clock_.MonotonicNanos(), id, is_left_over);
+  return id.number != 0 ? std::vector<uint64_t>{id.number} : std::vector<uint64_t>();
 }
 
 std::vector<ToldIncidents::Last> AlertCourier::AllLast() const {

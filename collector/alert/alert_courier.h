@@ -19,6 +19,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/backoff.h"
@@ -74,6 +75,14 @@ class AlertCourier {
   // receiver has its thread of it, "" = nowhere.
   using OnTold = std::function<void(uint64_t incident, const std::string& thread, int64_t wall_ns)>;
 
+  // What another has done for the receiver. It comes in one piece: what is said again would else pass what is left.
+  struct Inheritance {
+    std::vector<wire::Incident> open;                      // the receiver was told of them
+    std::vector<ToldIncidents::Last> last;                 // what it was told last, in monotonic time
+    std::vector<std::pair<IncidentEvent, uint64_t>> left;  // an earlier life could not tell it; number in history
+    std::vector<AlertBacklog::Waiting> waiting;            // another courier has left it
+  };
+
   // `clock` must outlive the courier. `on_done` is called from the courier's thread and from Announce, `on_told` from
   // the former.
   AlertCourier(const AlertCourierOptions& options, const Clock& clock, const Random& random, OnDone on_done,
@@ -86,18 +95,13 @@ class AlertCourier {
   // what is left, for a courier that takes its place.
   std::vector<AlertBacklog::Waiting> Stop();
 
-  // Takes over what another courier to the same receiver has left.
-  void Resume(std::vector<AlertBacklog::Waiting> left);
+  // Takes over from an earlier life, or from another courier to the same receiver. To be called before Announce, if at
+  // all.
+  void Inherit(Inheritance inheritance);
 
   // Takes the event or, when the queue is full, drops and counts it. One that the receiver does not want to hear of is
-  // done at once. `is_left_over`: an earlier life could not tell it.
-  void Announce(const IncidentEvent& event, const ChangeId& id, bool is_left_over = false);
-
-  // An open incident of which an earlier life has told the receiver.
-  void Inherit(const wire::Incident& incident);
-
-  // What an earlier life, or another courier, has told last, in monotonic time.
-  void InheritLast(const ToldIncidents::Last& last);
+  // done at once.
+  void Announce(const IncidentEvent& event, const ChangeId& id);
 
   // By number of the incident.
   std::vector<ToldIncidents::Last> AllLast() const;
@@ -115,6 +119,9 @@ class AlertCourier {
   using Outcome = AnswerVerdict::Outcome;
 
   void Run();
+  // Numbers that are done with it.
+  std::vector<uint64_t> TakeLocked(const IncidentEvent& event, const ChangeId& id, bool is_left_over)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool WaitForWork();
   void Deliver();
   void TryLater(const AlertEndpoint::Answer& answer, const AlertBacklog::Waiting& waiting);

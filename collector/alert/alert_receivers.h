@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "collector/alert/alert_inheritance.h"
 #include "collector/alert/change_id.h"
-#include "collector/alert/told_alert.h"
 #include "collector/incident/incident_book.h"
 #include "proto/incident.pb.h"
 
@@ -32,14 +32,10 @@ class AlertReceivers {
   // already, or will never be told; the others are remembered there until they have.
   virtual std::vector<std::string> NoteWritten(uint64_t ticket, uint64_t number) = 0;
 
-  // Open incidents of which an earlier life of the collector has told. To be called before TellAgain, if at all.
-  virtual void Inherit(const std::vector<wire::Incident>& incidents) = 0;
-
-  // What an earlier life has told last of an incident that is kept. To be called after Inherit, if at all.
-  virtual void InheritTold(const ToldAlert& told) = 0;
-
-  // Tells one of them what an earlier life of the collector could not. False if there is none of that name any more.
-  virtual bool TellAgain(const std::string& name, const IncidentEvent& event, uint64_t number) = 0;
+  // What an earlier life of the collector leaves. Nothing is said of an incident before all that is left of it is
+  // known. Tells what was left, and gives what has no receiver of its name any more. To be called before Tell, if at
+  // all.
+  virtual std::vector<AlertInheritance::Left> Inherit(const AlertInheritance& inheritance) = 0;
 };
 
 }  // namespace lockstep

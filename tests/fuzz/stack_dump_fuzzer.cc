@@ -1,23 +1,24 @@
 // What an agent answers to a demand for stacks, as the collector keeps it and the command line shows it. An agent may
 // send anything: whatever is kept can be shown, and nothing in it is obeyed by a terminal or a browser.
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "base/check.h"
+#include "base/without_controls.h"
 #include "cli/render/stacks_text.h"
 #include "collector/store/values.h"
 #include "proto/stacks.pb.h"
 
 namespace {
 
-bool IsPlain(absl::string_view text) {
-  return std::none_of(text.begin(), text.end(), [](char c) { return c != '\n' && absl::ascii_iscntrl(c); });
+bool IsPlain(const std::string& text) {
+  const std::string lines = absl::StrReplaceAll(text, {{"\n", " "}});
+  return lockstep::WithoutControls(lines, '?') == lines;
 }
 
 }  // namespace

@@ -302,7 +302,10 @@ int main(int argc, char** argv) {
   const std::filesystem::path corpus(argv[1]);
   lockstep::Write(corpus / "convert_fuzzer/report", lockstep::ToMessage(lockstep::SmallReport()).SerializeAsString());
   lockstep::WriteStorageSeeds(corpus / "storage_fuzzer");
-  lockstep::Write(corpus / "stack_dump_fuzzer/rank", lockstep::SmallStacks().SerializeAsString());
+  lockstep::wire::StackDump stacks = lockstep::SmallStacks();
+  lockstep::Write(corpus / "stack_dump_fuzzer/rank", stacks.SerializeAsString());
+  stacks.set_host("node\x7f\xc2\x9b[2J");
+  lockstep::Write(corpus / "stack_dump_fuzzer/controls", stacks.SerializeAsString());
   lockstep::WriteCaptureSeed(corpus / "capture_fuzzer/content");
   lockstep::WriteRingSeed(corpus / "ring_reader_fuzzer");
   lockstep::WriteSpoolSeed(corpus / "spool_segment_fuzzer/segment");

@@ -46,12 +46,10 @@ constexpr char kOddWords[] = "4 of the 4 machines of rack r3 stand out together,
 class NoReceivers final : public AlertReceivers {
  public:
   std::vector<std::string> NamesFor(const IncidentEvent&) const override { return {}; }
-  void Inherit(const std::vector<wire::Incident>&) override {}
+  std::vector<AlertInheritance::Left> Inherit(const AlertInheritance&) override { return {}; }
   void Tell(const IncidentEvent& event, const ChangeId& id) override {}
   void NoteUntold(const wire::Incident&) override {}
   std::vector<std::string> NoteWritten(uint64_t ticket, uint64_t number) override { return {}; }
-  void InheritTold(const ToldAlert&) override {}
-  bool TellAgain(const std::string& name, const IncidentEvent& event, uint64_t number) override { return false; }
 };
 
 std::string HostOf(int host) { return absl::StrCat("node-", host); }
