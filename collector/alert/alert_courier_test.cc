@@ -323,7 +323,7 @@ TEST_F(AlertCourierTest, WhatIsHeldBackAtTheEndIsForTheNextLife) {
   EXPECT_THAT(done(), ElementsAre(1));
   ASSERT_EQ(left.size(), 1u);
   auto next = NewCourier(receiver.url());
-  next->Resume(std::move(left));
+  next->Inherit({.waiting = std::move(left)});
   ASSERT_TRUE(receiver.WaitForRequests(2));
   next.reset();
   EXPECT_THAT(done(), ElementsAre(1, 2));
