@@ -54,7 +54,7 @@ class IncidentHookTest : public testing::Test {
   void Begin() {
     hook_.reset();
     metrics_ = std::make_unique<CollectorMetrics>("test");
-    audit_ = std::make_unique<AuditLog>("", RealClock(), store_, *metrics_);
+    audit_ = std::make_unique<AuditLog>("", RealClock(), store_, *metrics_, /*max_file_bytes=*/0);
     hook_ = std::make_unique<IncidentHook>(IncidentHook::Parts{next_, *audit_, store_, index_, RealClock(),
                                                                [this] { return known_hosts_; }, *metrics_->registry()});
     AlertRoutes routes;
