@@ -1,6 +1,7 @@
 #include "collector/store/history_repair.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <iterator>
 #include <memory>
@@ -32,8 +33,8 @@ namespace fs = std::filesystem;
 
 constexpr char kSeedDirectory[] = "repair.tmp";
 constexpr char kTable[] = ".sst";
-// No record has it: ids, metrics and lengths never get that large, and names of jobs are UTF-8. The empty key is that
-// of hosts without a job.
+// No record's key begins so: ids, metrics and lengths never get that large, and names of jobs are UTF-8. The empty key
+// is that of hosts without a job.
 constexpr absl::string_view kUnusedKey = "\xff\xff\xff\xff\xff\xff\xff\xff\xff";
 
 bool IsTable(const fs::path& path) { return path.extension() == kTable; }
@@ -97,8 +98,10 @@ rocksdb::Status Verify(const RocksStoreOptions& options, const Clock& clock) {
 // A family is known to RepairDB by a table of it alone: records of the others that only the write-ahead log holds would
 // be thrown away. So each family gets a table that holds nothing but the deletion of a key that nobody uses. Families
 // have the same numbers in every database, as they are made in the same order. The sequence number of the deletion is
-// that of tables from elsewhere, 0: any other could be that of a record, which RocksDB takes for damage.
-rocksdb::Status WriteSeedTables(const RocksStoreOptions& options, const Clock& clock, const fs::path& seeds) {
+// that of tables from elsewhere, 0: any other could be that of a record, which RocksDB takes for damage. Deletions of
+// earlier repairs may still be there, and no two have one key: `key` is new.
+rocksdb::Status WriteSeedTables(const RocksStoreOptions& options, const Clock& clock, const fs::path& seeds,
+                                const std::string& key) {
   FamilyState state;
   OpenedFamilies opened;
   const rocksdb::DBOptions database = DatabaseOptions(options, *rocksdb::Env::Default(), state);
@@ -108,20 +111,16 @@ rocksdb::Status WriteSeedTables(const RocksStoreOptions& options, const Clock& c
     rocksdb::SstFileWriter table(rocksdb::EnvOptions(), rocksdb::Options(database, families[i].options),
                                  opened.handles[i]);
     status = table.Open((seeds / absl::StrCat("seed", i, kTable)).string());
-    if (status.ok()) status = table.Delete(std::string(kUnusedKey));
+    if (status.ok()) status = table.Delete(key);
     if (status.ok()) status = table.Finish();
   }
   return status;
 }
 
-absl::Status AddSeedTables(const RocksStoreOptions& options, const Clock& clock) {
-  const fs::path directory = options.directory;
-  const fs::path seeds = directory / kSeedDirectory;
-  std::error_code error;
-  fs::remove_all(seeds, error);
-  fs::create_directory(seeds, error);  // of one that is missing RocksDB complains
-  RETURN_IF_ERROR(ToStatus(WriteSeedTables(options, clock, seeds), absl::StrCat("cannot repair ", options.directory)));
+// The highest number of any file of RocksDB's there.
+uint64_t HighestFileIn(const fs::path& directory) {
   uint64_t highest = 0;
+  std::error_code error;
   for (const auto& entry : fs::directory_iterator(directory, error)) {
     uint64_t number = 0;
     const std::string stem = entry.path().stem().string();
@@ -130,6 +129,18 @@ absl::Status AddSeedTables(const RocksStoreOptions& options, const Clock& clock)
       highest = std::max(highest, number);
     }
   }
+  return highest;
+}
+
+absl::Status AddSeedTables(const RocksStoreOptions& options, const Clock& clock) {
+  const fs::path directory = options.directory;
+  const fs::path seeds = directory / kSeedDirectory;
+  std::error_code error;
+  fs::remove_all(seeds, error);
+  fs::create_directory(seeds, error);  // of one that is missing RocksDB complains
+  uint64_t highest = HighestFileIn(directory);
+  RETURN_IF_ERROR(ToStatus(WriteSeedTables(options, clock, seeds, absl::StrCat(kUnusedKey, highest)),
+                           absl::StrCat("cannot repair ", options.directory)));
   for (const std::string& name : TablesIn(seeds)) {
     fs::rename(seeds / name, directory / absl::StrFormat("%06d%s", ++highest, kTable), error);
     if (error) return absl::UnavailableError(absl::StrCat("cannot repair ", options.directory, ": ", error.message()));

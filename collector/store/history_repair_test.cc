@@ -156,6 +156,19 @@ TEST_F(HistoryRepairTest, AFamilyMayHoldASingleRecordWrittenAtAnyTime) {
   }
 }
 
+TEST_F(HistoryRepairTest, WhatWasRepairedMayBeRepairedAgain) {
+  for (uint64_t n = 1; n <= 3; ++n) {
+    {
+      auto store = Open();
+      Write(*store, n);
+      ASSERT_OK(store->Flush());
+    }
+    RemoveCurrent();
+    ASSERT_OK(RepairHistory(options_, clock_)) << n;
+    EXPECT_EQ(LogSize(*Open(), "a"), n);
+  }
+}
+
 TEST_F(HistoryRepairTest, NumbersThatRecordsUseAreNotGivenOutAgain) {
   {
     auto store = Open();
