@@ -321,7 +321,7 @@ void JobTable::Conclude(const std::string& name, Job& job, const JobEngine::Conc
   if (last.holds_on && !LastSeenOf(summary.state).holds_on) {
     Publish(book_.EndJob(name, watermark_ns, last.resolution, absl::StrCat(last.what, ", and was started again")));
   }
-  Publish(book_.Apply(name, conclusion, watermark_ns, /*is_well=*/summary.state == JobState::kHealthy));
+  Publish(book_.Apply(name, conclusion, watermark_ns, summary.is_well));
 }
 
 void JobTable::NoteConflicts(const std::string& name, Job& job, const JobSummary& summary, int64_t watermark_ns) {

@@ -85,6 +85,9 @@ void CloseLook::TakeLook(const Roster& roster, LookedAt look, int64_t watermark_
   if (why_not_judged_.empty() && !believed) why_not_judged_ = "The length of its steps is not known yet.";
   blind_looks_ = why_not_judged_.empty() ? 0 : blind_looks_ + 1;
   blind_ns_ = watermark_ns - schedule_.begun_ns();
+  // One agent that answers a look too late makes nobody unknown.
+  partial_looks_ = judgement.left_out.has_value() ? partial_looks_ + 1 : 0;
+  left_out_ = partial_looks_ >= kMostBlindLooks ? std::move(judgement.left_out) : std::nullopt;
   const bool guarded = blind_looks_ == 0 && sentinel_.usual_seconds() > 0 && !in_doubt();
   schedule_.NoteLook(watermark_ns, guarded, step_seconds, look.bytes, roster.hosts().size());
   if (!believed_before && believed) schedule_.NoteEvent(watermark_ns, step_seconds);
@@ -202,6 +205,8 @@ void CloseLook::Clear() {
   work_.clear();
   ledger_ = {};
   why_not_judged_.clear();
+  left_out_.reset();
+  partial_looks_ = 0;
   judged_once_ = has_settled_ = stood_still_ = moves_ = false;
   blind_looks_ = 0;
   blind_ns_ = 0;

@@ -11,6 +11,7 @@
 #define LOCKSTEP_DETECTOR_ENGINE_CLOSE_LOOK_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@
 #include "detector/sentinel/pace_sentinel.h"
 #include "detector/sentinel/step_pace.h"
 #include "detector/verdict/job_report.h"
+#include "detector/verdict/reason.h"
 #include "detector/verdict/verdict.h"
 
 namespace lockstep {
@@ -68,6 +70,8 @@ class CloseLook {
   // why, one sentence ("" = no look has ended yet).
   bool judged() const { return judged_once_ && blind_looks_ < kMostBlindLooks; }
   const std::string& why_not_judged() const { return why_not_judged_; }
+  // A part of the job that the newest looks left out, while they judged the rest of it.
+  const std::optional<Reason>& left_out() const { return left_out_; }
   // What the looks do not find is not there: one could judge that began since the begin, or since the newest Resume,
   // and that none has to follow which would make sure of what it found. It had most steps of every rank, or kBlindNs
   // were over: whoever is not back yet may be the one.
@@ -109,6 +113,8 @@ class CloseLook {
   std::vector<RankWork> work_;
   SeenLedger ledger_;
   std::string why_not_judged_;
+  std::optional<Reason> left_out_;
+  int partial_looks_ = 0;  // in a row, the newest ones, which left a part out
   bool judged_once_ = false;
   bool has_settled_ = false;
   int64_t resumed_ns_ = 0;  // 0 = never

@@ -15,11 +15,16 @@ namespace lockstep {
 
 // Of the ranks that ought to have left records; whoever left none may be the one that the others waited for.
 inline constexpr double kMaxMissingRanks = kFew;
-// Of the records that ought to be there. By judgement, not measured.
+// Of the records that ought to be there, and of a rank's operations that ought to have times. By judgement, not
+// measured.
 inline constexpr double kMaxLostRecords = 0.2;
 
-// What is missing, or nothing when nothing found means that nothing is wrong.
+// What is missing for any judgement; nothing: of the ranks that are known what is not found is not there.
 std::optional<Reason> WhyNotJudged(const TraceAnalysis& analysis);
+
+// A part of the job of which nothing is known, where the rest of it is judged: such a job is not called healthy. Ranks
+// without records; ranks most of whose operations have times that tell waiting from working.
+std::optional<Reason> WhatWasNotJudged(const TraceAnalysis& analysis);
 
 }  // namespace lockstep
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "detector/engine/diagnosis.h"
@@ -64,23 +65,74 @@ TEST(CoverageTest, SilenceIsNotHealth) {
   EXPECT_THAT(Reason(Judge(Healthy(8, 12, false))), HasSubstr("No two ranks"));
 }
 
+// Whether what is missing leaves the rest of the job judged; a job of which nothing is missing has nothing left out.
+bool JudgesTheRest(const Trace& trace) {
+  const Judgement judgement = lockstep::Judge({.job = "job", .trace = trace}, {});
+  EXPECT_EQ(judgement.left_out.has_value(), judgement.why_not_judged.empty());
+  return judgement.left_out.has_value();
+}
+
 TEST(CoverageTest, RanksWithoutRecordsMayBeTheOnesThatOthersWaitFor) {
   Trace trace = Healthy(16, 12);
   trace.missing_ranks = {16};
-  EXPECT_EQ(Judge(trace).state, JobState::kHealthy);
+  EXPECT_THAT(Reason(Judge(trace)), HasSubstr("1 of 17 ranks left no records (rank 16)"));
+  EXPECT_TRUE(JudgesTheRest(trace));
   trace.missing_ranks = {16, 17};
-  EXPECT_THAT(Reason(Judge(trace)), HasSubstr("2 of 18 ranks left no records"));
+  EXPECT_THAT(Reason(Judge(trace)), HasSubstr("2 of 18 ranks left no records (ranks 16, 17)"));
+  EXPECT_FALSE(JudgesTheRest(trace));
 }
 
 TEST(CoverageTest, RanksThatAreKnownAndLeftNoRecordsAreMissingAsWell) {
-  for (const auto& [silent, state] : {std::pair(1, JobState::kHealthy), std::pair(2, JobState::kUnknown)}) {
+  for (const int32_t silent : {1, 2}) {
     Trace trace = Healthy(16, 12);
     for (int32_t rank = 16; rank < 16 + silent; ++rank) {
       trace.ranks.push_back({.rank = rank});
       trace.first_operation.push_back(trace.first_operation.back());
     }
-    EXPECT_EQ(Judge(trace).state, state) << silent;
+    EXPECT_EQ(Judge(trace).state, JobState::kUnknown) << silent;
+    EXPECT_EQ(JudgesTheRest(trace), silent == 1);
   }
+}
+
+// Gives the operations of `ranks` the quality that a recorder notes which is asked to take less, from a share of each
+// rank's records on.
+Trace Governed(const std::vector<size_t>& ranks, double from) {
+  Trace trace = Healthy(8, 12);
+  for (const size_t rank : ranks) {
+    const size_t first = trace.first_operation[rank];
+    const size_t end = trace.first_operation[rank + 1];
+    const auto begin = first + static_cast<size_t>(from * static_cast<double>(end - first));
+    for (size_t i = begin; i < end; ++i) trace.operations[i].quality = TimingQuality::kHostEnqueue;
+  }
+  return trace;
+}
+
+TEST(CoverageTest, TimesThatDoNotTellWorkFromWaitsAreNone) {
+  EXPECT_THAT(Reason(Judge(Governed({2}, 0))), HasSubstr("1 of 8 ranks left operations without times"));
+  EXPECT_TRUE(JudgesTheRest(Governed({2}, 0)));
+  const std::vector<size_t> all = {0, 1, 2, 3, 4, 5, 6, 7};
+  EXPECT_THAT(Reason(Judge(Governed(all, 0))), HasSubstr("8 of 8 ranks left operations without times"));
+  EXPECT_THAT(Reason(Judge(Governed(all, 2.0 / 3))), HasSubstr("8 of 8")) << "a third of each, the last one";
+  EXPECT_FALSE(JudgesTheRest(Governed(all, 2.0 / 3)));
+  EXPECT_EQ(Judge(Governed(all, 0.9)).state, JobState::kHealthy) << "fewer than are lost without harm";
+}
+
+TEST(CoverageTest, WhatWasLeftOutIsSaidBesideWhatWasFound) {
+  Trace slow = Healthy(8, 40);
+  for (size_t i = slow.first_operation[5]; i < slow.first_operation[6]; ++i) {
+    slow.operations[i].enqueue_ns += 14 * kMilli;
+    slow.operations[i].start_ns += 14 * kMilli;
+  }
+  for (size_t i = slow.first_operation[2]; i < slow.first_operation[3]; ++i) {
+    slow.operations[i].quality = TimingQuality::kHostEnqueue;
+  }
+  const JobReport report = Judge(slow);
+  ASSERT_EQ(report.verdicts.size(), 2u);
+  EXPECT_EQ(report.verdicts[0].type(), FindingType::kAccusation);
+  ASSERT_EQ(report.verdicts[0].culprits.size(), 1u);
+  EXPECT_EQ(report.verdicts[0].culprits[0].rank, 5);
+  EXPECT_EQ(report.verdicts[1].type(), FindingType::kAbstention);
+  EXPECT_THAT(report.verdicts[1].evidence[0].text(), HasSubstr("(rank 2)"));
 }
 
 TEST(CoverageTest, LossesLeaveLittleToJudge) {

@@ -407,7 +407,8 @@ Judgement Judge(const JobEvidence& evidence, const DiagnosisOptions& options) {
     return a.cost.slowdown_fraction > b.cost.slowdown_fraction;
   });
   const std::optional<Reason> not_judged = WhyNotJudged(analysis);
-  const bool judged = !not_judged.has_value() && !hangs.open_question.has_value();
+  if (!not_judged.has_value()) judgement.left_out = WhatWasNotJudged(analysis);
+  const bool judged = !not_judged.has_value() && !judgement.left_out.has_value() && !hangs.open_question.has_value();
   report.state = StateWith(report.verdicts, judged ? JobState::kHealthy : JobState::kUnknown);
   AddLedger(analysis, longer_steps.has_value() ? longer_steps : FindFewWaited(analysis.steps, options.min_cost),
             slowness, options, &report);
@@ -424,8 +425,9 @@ Judgement Judge(const JobEvidence& evidence, const DiagnosisOptions& options) {
   judgement.work = WorkOf(analysis);
   judgement.step_counts = StepCountsOf(analysis);
   judgement.short_records = ShortRecordsOf(analysis);
-  if (report.state == JobState::kUnknown && report.verdicts.empty() && not_judged.has_value()) {
-    report.verdicts.push_back(Verdict::Abstention(*not_judged));
+  const std::optional<Reason>& unsaid = not_judged.has_value() ? not_judged : judgement.left_out;
+  if (unsaid.has_value() && !hung && !hangs.open_question.has_value()) {
+    report.verdicts.push_back(Verdict::Abstention(*unsaid));
   }
   return judgement;
 }

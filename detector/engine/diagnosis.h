@@ -7,6 +7,7 @@
 #define LOCKSTEP_DETECTOR_ENGINE_DIAGNOSIS_H_
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "detector/model/job_evidence.h"
 #include "detector/model/place_table.h"
 #include "detector/verdict/job_report.h"
+#include "detector/verdict/reason.h"
 
 namespace lockstep {
 
@@ -54,8 +56,9 @@ struct StepCount {
 // A report, and what else was learnt about the job on the way.
 struct Judgement {
   JobReport report;
-  std::string why_not_judged;  // one sentence; empty = finding nothing means that nothing is wrong
-  std::vector<RankWork> work;  // by rank; of ranks with known own times
+  std::string why_not_judged;      // one sentence; empty = finding nothing means that nothing is wrong
+  std::optional<Reason> left_out;  // if judged: a part of the job that was not, which keeps it from being healthy
+  std::vector<RankWork> work;      // by rank; of ranks with known own times
   std::vector<StepCount> step_counts;
   std::vector<ShortRecords> short_records;
 };

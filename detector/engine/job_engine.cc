@@ -15,6 +15,7 @@
 #include "detector/engine/job_end.h"
 #include "detector/engine/rank_summary.h"
 #include "detector/engine/silent_job.h"
+#include "detector/engine/steps_state.h"
 #include "detector/hang/lasting_hangs.h"
 #include "detector/hang/live_hangs.h"
 #include "detector/hang/liveness.h"
@@ -35,8 +36,6 @@ namespace lockstep {
 namespace {
 
 constexpr int64_t kFreshNs = 5 * kNanosPerSecond;  // without a report for this long there is nothing to conclude
-// A job in which nothing ends for three times as long is not called healthy, whatever is not known of it.
-constexpr int64_t kStillNs = 3 * kFreshNs;
 // A job without a record for this long is one that nobody records: counters alone judge it.
 constexpr int64_t kUnrecordedNs = 60 * kNanosPerSecond;
 constexpr int64_t kAfterHangNs = 3 * kNanosPerSecond;  // a hang's last step must not open a second cause
@@ -87,7 +86,6 @@ class JobEngine::State {
   void Stamp(int64_t watermark_ns, std::vector<Verdict>* verdicts);
   bool JudgesAll(int64_t watermark_ns) const;
   void Summarize(int64_t watermark_ns);
-  void SummarizeSteps();
 
   JobEngineOptions options_;
   Roster roster_;
@@ -118,6 +116,7 @@ class JobEngine::State {
   uint64_t places_refused_ = 0;
   bool has_judged_ = false;
   JobState state_ = JobState::kUnknown;
+  bool is_well_ = false;
   std::string note_ = "No report yet.";
 };
 
@@ -311,47 +310,6 @@ void JobEngine::State::Stamp(int64_t watermark_ns, std::vector<Verdict>* verdict
   first_seen_ns_ = std::move(first_seen_ns);
 }
 
-// What holds of the steps of a job that moves.
-void JobEngine::State::SummarizeSteps() {
-  const StepPace& pace = close_look_.pace();
-  const PaceSentinel& sentinel = close_look_.sentinel();
-  const std::string recent = Duration(pace.RecentSeconds());
-  const bool knows_steps = close_look_.knows_steps();
-  if (close_look_.accuses()) {
-    state_ = JobState::kSlow;
-    note_ = pace.RecentSeconds() > 0 ? absl::StrCat("Steps take ", recent, ": see the verdicts.") : "See the verdicts.";
-  } else if (knows_steps && sentinel.slower()) {
-    state_ = JobState::kSlow;
-    note_ = absl::StrFormat("Steps take %s, usually %s; %s", Duration(sentinel.level_seconds()),
-                            Duration(sentinel.usual_seconds()),
-                            close_look_.verdicts().empty() ? "why is not known." : "see the verdicts.");
-  } else if (close_look_.state() != JobState::kHealthy) {
-    state_ = close_look_.state();
-    note_ = absl::StrCat(
-        "Steps take ", recent,
-        close_look_.verdicts().empty() ? ", longer than they did; why is not known." : ": see the verdicts.");
-  } else if (!close_look_.judged()) {
-    state_ = JobState::kUnknown;
-    note_ = Sentences({pace.steps() == 0 ? "No steps seen yet."
-                       : knows_steps     ? absl::StrCat("Steps take ", recent, ".")
-                                         : "",
-                       close_look_.why_not_judged(), by_ras_.why_none, sizes_.why_unknown()});
-  } else if (knows_steps && close_look_.irregular()) {
-    state_ = JobState::kIrregular;
-    note_ = absl::StrFormat("Step times vary: median %s, longest usual %s; no rank is to blame.",
-                            Duration(pace.MedianSeconds()), Duration(pace.LongestUsualSeconds()));
-  } else if (records_ > 0 && watermark_ns_ - newest_record_ns_ > kStillNs) {
-    state_ = JobState::kUnknown;
-    note_ = absl::StrFormat("No operation of any rank has ended for %s.",
-                            Duration(static_cast<double>(watermark_ns_ - newest_record_ns_) / kNanosPerSecond));
-  } else {
-    state_ = JobState::kHealthy;
-    note_ = knows_steps && pace.MedianSeconds() > 0
-                ? absl::StrCat("Steps take ", Duration(pace.MedianSeconds()), " (median).")
-                : "Nothing is wrong; how long steps take is not known yet.";
-  }
-}
-
 void JobEngine::State::Summarize(int64_t watermark_ns) {
   const bool hangs = last_hang_ns_ == watermark_ns && (hangs_.stuck_ranks > 0 || hangs_.longest_wait_ns > 0);
   if (hangs) {
@@ -371,12 +329,17 @@ void JobEngine::State::Summarize(int64_t watermark_ns) {
     note_ = absl::StrFormat("Pause: every rank has been outside collectives for at least %s.",
                             Duration(static_cast<double>(hangs_.shortest_idle_ns) / kNanosPerSecond));
   } else {
-    SummarizeSteps();
+    StepsState steps = StateOfSteps(close_look_, {.still_ns = records_ > 0 ? watermark_ns - newest_record_ns_ : 0,
+                                                  .others = {by_ras_.why_none, sizes_.why_unknown()}});
+    state_ = steps.state;
+    is_well_ = steps.is_well;
+    note_ = std::move(steps.note);
   }
 }
 
 JobEngine::Conclusion JobEngine::State::Evaluate(int64_t watermark_ns, const FleetSight& fleet) {
   watermark_ns_ = watermark_ns;
+  is_well_ = false;
   Conclusion conclusion;
   if (AllOver(roster_)) return ConcludeEnd(watermark_ns);
   if (roster_.ranks().empty()) {
@@ -420,6 +383,7 @@ JobSummary JobEngine::State::Summary() const {
   const StepPace& pace = close_look_.pace();
   summary.state = state_;
   summary.note = note_;
+  summary.is_well = is_well_;
   summary.steps = pace.steps();
   summary.step_seconds_median = close_look_.knows_steps() ? pace.MedianSeconds() : 0;
   const bool moving = state_ < JobState::kHung && !hangs_.all_outside;

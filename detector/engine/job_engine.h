@@ -49,6 +49,7 @@ struct JobEngineOptions {
 struct JobSummary {
   JobState state = JobState::kUnknown;
   std::string note;                // why, one sentence
+  bool is_well = false;            // nothing is wrong with what is known of it; healthy only if that is all of it
   int64_t steps = 0;               // completed since the engine began
   double steps_per_second = 0;     // 0 = unknown
   double step_seconds_median = 0;  // 0 = unknown

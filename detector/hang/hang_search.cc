@@ -209,7 +209,13 @@ class Search {
     }
   }
 
+  // Records of which the last one of every rank waits are not those of a job under way, whatever else they are.
   RecordsEnd Judge() {
+    const RecordsEnd end = JudgeCauses();
+    return end == RecordsEnd::kMoving && AllStand() ? RecordsEnd::kOpen : end;
+  }
+
+  RecordsEnd JudgeCauses() {
     if (found_.hangs.empty()) return MostStand() ? RecordsEnd::kOpen : RecordsEnd::kMoving;
     if (clocks_.looked_at) return RecordsEnd::kHung;  // only long waits were kept
     for (const Hang& hang : found_.hangs) {
@@ -235,6 +241,24 @@ class Search {
     }
     if (!clocks_.looked_at || 2 * standing <= known) return false;
     found_.standing_ranks = standing;
+    return true;
+  }
+
+  // All ranks with records are inside of an operation, or waited for, and nobody says when they were looked at.
+  bool AllStand() {
+    if (clocks_.looked_at || frontier_.watch() != nullptr) return false;
+    std::vector<char> stands(ranks_, 0);
+    for (const int32_t rank : found_.blocked_ranks) stands[static_cast<size_t>(rank)] = 1;
+    for (const Hang& hang : found_.hangs) {
+      for (const int32_t rank : hang.ranks) stands[static_cast<size_t>(rank)] = 1;
+    }
+    size_t known = 0;
+    for (size_t rank = 0; rank < ranks_; ++rank) {
+      if (!frontier_.IsKnown(rank)) continue;
+      if (stands[rank] == 0) return false;
+      ++known;
+    }
+    if (found_.hangs.empty()) found_.inside_ranks = known;
     return true;
   }
 

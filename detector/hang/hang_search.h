@@ -32,13 +32,14 @@ enum class RecordsEnd : uint8_t {
 struct HangSearch {
   RecordsEnd end = RecordsEnd::kFinished;
   // Independent causes; those that more ranks wait for come first. None at an open end: most ranks wait for longer than
-  // ever, and the records do not show for whom.
+  // ever, or all are inside of an operation, and the records do not show for whom.
   std::vector<Hang> hangs;
   std::vector<int32_t> blocked_ranks;  // rank indices that stand at an operation, rising
   std::vector<int32_t> unseen_ranks;   // whose records end before what others prove that they did
   std::vector<int32_t> quiet_ranks;    // that were looked at long after their last record, rising
   int32_t free_ranks = 0;              // no cause, and wait for none of the causes
   size_t standing_ranks = 0;           // that wait for longer than ever; 0 = there are causes, or nobody was looked at
+  size_t inside_ranks = 0;             // all of them: nobody was looked at, and there are no causes; else 0
   int32_t left_out = 0;                // causes beyond those that can be looked at
 };
 

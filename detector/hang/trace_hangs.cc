@@ -94,7 +94,11 @@ void AddSilentlyBroken(const Trace& trace, absl::Span<const HostEvent> events, s
 
 // What everybody waits for, where nothing tells whether it will pass.
 OpenWait OpenQuestion(const Trace& trace, const HangSearch& search) {
-  if (search.hangs.empty()) return {.waiting = search.standing_ranks, .ranks = trace.ranks.size()};
+  if (search.hangs.empty()) {
+    return {.waiting = std::max(search.standing_ranks, search.inside_ranks),
+            .ranks = trace.ranks.size(),
+            .since_ever = search.inside_ranks == 0};
+  }
   const Hang& first = search.hangs.front();
   return {.waiting = static_cast<uint64_t>(first.victims),
           .ranks = trace.ranks.size(),

@@ -161,7 +161,23 @@ TEST(Hang, AFileWhoseRanksAllStandIsNeverWithoutAWord) {
     LookAfter(kLongAfterNs, &kept);
     const HangFindings found = FindHangs(FrontierOf(kept), {}, false);
     EXPECT_TRUE(!found.verdicts.empty() || found.open_question.has_value()) << "seed " << seed;
+    // Of a file that does not say when it was taken, also where stalls pass.
+    for (const bool stalls_pass : {false, true}) {
+      const HangFindings unseen = FindHangs(FrontierOf(whole), {}, stalls_pass);
+      EXPECT_TRUE(!unseen.verdicts.empty() || unseen.open_question.has_value()) << "seed " << seed;
+    }
   }
+}
+
+TEST(Hang, RecordsThatEndInsideOfOneOperationOfAllAreNotThoseOfAJobUnderWay) {
+  Random random(3);
+  ScriptedJob job = JobFrom(random);
+  Trace trace = RunScript(job, ScriptedRecords::kFull, random).trace;
+  ASSERT_FALSE(FindHangs(FrontierOf(trace), {}, false).open_question.has_value());
+  for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {
+    trace.operations[trace.first_operation[rank + 1] - 1].end_ns = kNoTime;
+  }
+  EXPECT_TRUE(FindHangs(FrontierOf(trace), {}, false).open_question.has_value());
 }
 
 TEST(Hang, NamesTheGpuThatNeverBegan) {

@@ -69,12 +69,15 @@ std::vector<char> RanksWithoutBegins(const Trace& trace, const JobRoles& roles) 
     std::vector<double> inside;
     for (const int32_t peer : peers) inside.push_back(begins[static_cast<size_t>(peer)].inside_seconds);
     const double usual_inside = MedianInPlace(&inside);
+    size_t hardly = 0;
     std::vector<size_t> unseen;
     for (const int32_t peer : peers) {
       const Begins& of_peer = begins[static_cast<size_t>(peer)];
-      if (of_peer.hardly && of_peer.inside_seconds > usual_inside) unseen.push_back(static_cast<size_t>(peer));
+      if (!of_peer.hardly) continue;
+      ++hardly;
+      if (of_peer.inside_seconds > usual_inside) unseen.push_back(static_cast<size_t>(peer));
     }
-    if (2 * unseen.size() >= peers.size()) continue;
+    if (2 * hardly >= peers.size()) continue;
     for (const size_t rank : unseen) without[rank] = 1;
   }
   return without;

@@ -51,6 +51,11 @@ TEST_F(BeginsSeenTest, ARankWithoutBeginsAmongRanksWithThemIsFound) {
   EXPECT_EQ(RanksWithoutBegins(trace_, roles_), (std::vector<char>{0, 0, 0, 1}));
 }
 
+TEST_F(BeginsSeenTest, WhereMostPeersBeginAtOnceWhoIsInsideForLongerOnlyWaitsLonger) {
+  for (int rank = 0; rank < 9; ++rank) AddRank(0, TimingQuality::kUnknown, /*end_ns=*/500 + 10 * rank);
+  EXPECT_EQ(RanksWithoutBegins(trace_, roles_), std::vector<char>(9, 0));
+}
+
 TEST_F(BeginsSeenTest, WhoseCollectivesBeginWhileTheOneBeforeThemRunsNeedsNoPeersThatTell) {
   for (int rank = 0; rank < 2; ++rank) AddRank(kCalls);
   for (int rank = 0; rank < 2; ++rank) AddRank(0, TimingQuality::kUnknown, /*end_ns=*/2500);

@@ -1,8 +1,16 @@
 #include "detector/verdict/abstention.h"
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
 namespace lockstep {
+namespace {
+
+std::string InBrackets(const std::vector<int32_t>& ranks) {
+  return ranks.empty() ? "" : absl::StrCat(" (", Text(ranks), ")");
+}
+
+}  // namespace
 
 std::string Sentence(const NoRecords&) { return "There are no operation records to judge."; }
 
@@ -12,14 +20,14 @@ std::string Sentence(const FewSteps& reason) {
 }
 
 std::string Sentence(const MissingRanks& reason) {
-  return absl::StrFormat("%d of %d ranks left no records: any of them may be the one that the others wait for.",
-                         reason.missing, reason.all);
+  return absl::StrFormat("%d of %d ranks left no records%s: any of them may be the one that the others wait for.",
+                         reason.missing, reason.all, InBrackets(reason.ranks));
 }
 
 std::string Sentence(const RanksWithoutTimes& reason) {
   return absl::StrFormat(
-      "%d of %d ranks left operations without times: their own work was not judged, the others' was.", reason.without,
-      reason.all);
+      "%d of %d ranks left operations without times that tell work from waits%s: their own work was not judged.",
+      reason.without, reason.all, InBrackets(reason.ranks));
 }
 
 std::string Sentence(const LostRecords& reason) {
@@ -31,6 +39,14 @@ std::string Sentence(const NoMeeting&) {
 }
 
 std::string Sentence(const OpenWait& reason) {
+  if (reason.waited_for.empty() && reason.communicator.name.empty() && !reason.since_ever) {
+    return absl::StrFormat(
+        "The records end while all ranks that left some, %d of %d, are inside of an operation. Whether it ended they "
+        "do "
+        "not tell: they would have to say when they were taken. If the job stood still, `lockstep diagnose --stuck` "
+        "takes that for granted.",
+        reason.waiting, reason.ranks);
+  }
   if (reason.waited_for.empty() && reason.communicator.name.empty()) {
     return absl::StrFormat(
         "The records end while %d of %d ranks wait, most of them for longer than ever before: the job stands still, "

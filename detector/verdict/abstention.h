@@ -25,12 +25,15 @@ struct FewSteps {
 struct MissingRanks {
   uint64_t missing = 0;
   uint64_t all = 0;
+  std::vector<int32_t> ranks = {};  // of the missing ones, if it is said which
   bool operator==(const MissingRanks&) const = default;
 };
 
+// Of ranks many operations have no times, or none that tell waiting from working.
 struct RanksWithoutTimes {
   uint64_t without = 0;
   uint64_t all = 0;
+  std::vector<int32_t> ranks = {};  // likewise
   bool operator==(const RanksWithoutTimes&) const = default;
 };
 
@@ -52,6 +55,7 @@ struct OpenWait {
   std::vector<int32_t> waited_for;  // ranks; empty = the communicator
   CommunicatorName communicator;
   uint64_t other_causes = 0;
+  bool since_ever = true;  // where nobody is waited for: most of them for longer than ever before
   bool operator==(const OpenWait&) const = default;
 };
 

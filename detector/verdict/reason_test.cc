@@ -55,7 +55,10 @@ TEST(ReasonTest, EveryReasonSaysItsNumbers) {
       {MissingRanks{.missing = 3, .all = 8},
        "3 of 8 ranks left no records: any of them may be the one that the others wait for."},
       {RanksWithoutTimes{.without = 1, .all = 8},
-       "1 of 8 ranks left operations without times: their own work was not judged, the others' was."},
+       "1 of 8 ranks left operations without times that tell work from waits: their own work was not judged."},
+      {RanksWithoutTimes{.without = 2, .all = 8, .ranks = {3, 5}},
+       "2 of 8 ranks left operations without times that tell work from waits (ranks 3, 5): their own work was not "
+       "judged."},
       {LostRecords{.lost = 30, .all = 100}, "30 of 100 records are lost: too many to tell that nothing is wrong."},
       {NoMeeting{}, "No two ranks are known to take part in the same operation: who waits for whom cannot be told."},
       {FewCounters{.machines = 1, .seconds = 30, .required_seconds = 300},
@@ -149,6 +152,9 @@ TEST(ReasonTest, AnOpenWaitCountsOtherCausesIfThereAreAny) {
   wait.communicator = {.name = "0x1f", .members = 4};
   EXPECT_NE(Sentence(wait).find("wait for communicator 0x1f (4 members) (and"), std::string::npos);
   EXPECT_NE(Sentence(OpenWait{.waiting = 6, .ranks = 8}).find("6 of 8 ranks wait, most of them"), std::string::npos);
+  EXPECT_NE(Sentence(OpenWait{.waiting = 7, .ranks = 8, .since_ever = false})
+                .find("all ranks that left some, 7 of 8, are inside of an operation"),
+            std::string::npos);
 }
 
 TEST(ReasonTest, AnUnknownHolderSaysWhatIsNotRecorded) {
