@@ -94,7 +94,8 @@ int HttpReceiver::HandleRequest(mg_connection* connection, void* self) {
   }
   const Answer answer = static_cast<HttpReceiver*>(self)->Take(request);
   const std::string header = answer.header.empty() ? "" : answer.header + "\r\n";
-  mg_printf(connection, "HTTP/1.1 %d Answer\r\nContent-Length: %zu\r\n%s\r\n", answer.status,
+  // The server closes each connection. Who is not told sends the next request into it, and tries that five times.
+  mg_printf(connection, "HTTP/1.1 %d Answer\r\nConnection: close\r\nContent-Length: %zu\r\n%s\r\n", answer.status,
             answer.body.size() + (answer.is_cut ? 1 : 0), header.c_str());
   mg_write(connection, answer.body.data(), answer.body.size());
   return answer.status;
