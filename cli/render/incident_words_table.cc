@@ -25,6 +25,7 @@ constexpr Words kClasses[] = {
     {"stage_imbalance", "runs a heavier pipeline stage than its peers; no machine is to blame"},
     {"expert_imbalance", "gets more tokens for its experts than its peers; no machine is to blame"},
     {"job_regression", "is slower than it was, on all ranks alike"},
+    {"slow_unexplained", "is slower than it was, and none of the causes that were looked for explains it"},
     {"pause", "pauses as a whole (checkpoint, evaluation, compilation)"},
     {"drift", "gets slower little by little"},
     {"counter_outlier", "has a counter far away from those of its peers"},

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "collector/incident/verdict_proto.h"
+#include "detector/verdict/job_state.h"
 #include "detector/verdict/verdict.h"
 
 namespace lockstep {
@@ -102,8 +103,9 @@ std::vector<IncidentEvent> IncidentBook::Apply(const std::string& job, const Job
                                                int64_t wall_ns, bool is_well) {
   std::map<std::string, const Verdict*> present;
   for (const Verdict& verdict : conclusion.verdicts) {
-    // Nothing concluded is no cause that anybody could work on.
-    if (verdict.type() != FindingType::kAbstention) present.emplace(CauseKey(verdict), &verdict);
+    // Nothing concluded is no cause that anybody could work on, but that a job is slow is known without its cause.
+    if (verdict.type() == FindingType::kAbstention && !IsSlowWithoutCause(verdict)) continue;
+    present.emplace(CauseKey(verdict), &verdict);
   }
 
   for (const auto& [cause, verdict] : present) ContinueAs(job, cause, present);

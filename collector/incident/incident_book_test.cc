@@ -19,6 +19,27 @@ TEST_F(IncidentBookTest, AnAbstentionOpensNoIncident) {
   EXPECT_EQ(book.Apply("job", Concluded({Verdict::Observation(VerdictClass::kCounterOutlier)}), kStart).size(), 1u);
 }
 
+TEST_F(IncidentBookTest, SlownessWithoutAKnownCauseIsAnIncidentOfItsOwnThatAccusesNobody) {
+  IncidentBook book = NewBook();
+  Verdict slow = Verdict::Abstention(
+      SlowWithoutCause{.first_step = 40, .before_seconds = 1, .after_seconds = 1.2, .unexplained_seconds = 0.2});
+  const auto opened = book.Apply("job", Concluded({Verdict::Abstention(NoRecords{}), slow}), kStart);
+  ASSERT_EQ(opened.size(), 1u);
+  EXPECT_EQ(opened[0].kind, Kind::kOpened);
+  const wire::Verdict& told = opened[0].incident.verdict();
+  EXPECT_EQ(told.class_(), "slow_unexplained");
+  EXPECT_EQ(told.scope(), "unknown");
+  EXPECT_EQ(told.culprits_size(), 0);
+  EXPECT_NEAR(told.cost().slowdown_fraction(), 0.2 / 1.2, 1e-9);
+  EXPECT_EQ(told.cost().seconds_per_step(), 0.2);
+  EXPECT_THAT(told.evidence(0).text(), testing::HasSubstr("the cause is unknown"));
+  slow.evidence[0].reason = SlowWithoutCause{.first_step = 40, .before_seconds = 1, .after_seconds = 1.3};
+  EXPECT_THAT(book.Apply("job", Concluded({slow}), kStart + kSecond), testing::SizeIs(testing::Le(1)));
+  book.Apply("job", Concluded({}), kStart + 2 * kSecond);
+  const auto resolved = book.Apply("job", Concluded({}), kStart + 100 * kSecond);
+  EXPECT_THAT(KindsOf(resolved), testing::ElementsAre(Kind::kResolved));
+}
+
 TEST_F(IncidentBookTest, CulpritsHaveAllNamesOfTheirGpusWhereverTheyAreTold) {
   int asked = 0;
   IncidentBook book(

@@ -1,5 +1,8 @@
 #include "collector/incident/verdict_proto.h"
 
+#include "detector/verdict/abstention.h"
+#include "detector/verdict/job_state.h"
+
 namespace lockstep {
 namespace {
 
@@ -13,6 +16,15 @@ void Fill(const Culprit& culprit, wire::Culprit& message) {
   message.set_confidence(culprit.confidence);
 }
 
+// What is slow without a known cause costs what is not explained: the rest stands with its findings.
+Cost CostOf(const Verdict& verdict) {
+  const SlowWithoutCause* const slow = FindReason<SlowWithoutCause>(verdict);
+  if (slow == nullptr || slow->mean_seconds() <= 0) return verdict.cost;
+  return {.slowdown_fraction = slow->unexplained_seconds / slow->mean_seconds(),
+          .seconds_per_step = slow->unexplained_seconds,
+          .steps_affected_fraction = slow->share};
+}
+
 void Fill(const Cost& cost, wire::Cost& message) {
   message.set_slowdown_fraction(cost.slowdown_fraction);
   message.set_seconds_per_step(cost.seconds_per_step);
@@ -24,13 +36,13 @@ void Fill(const Cost& cost, wire::Cost& message) {
 wire::Verdict ToProto(const Verdict& verdict) {
   wire::Verdict message;
   message.set_scope(Name(verdict.scope));
-  message.set_class_(Name(verdict.verdict_class));
+  message.set_class_(IsSlowWithoutCause(verdict) ? kSlowUnexplained : Name(verdict.verdict_class));
   for (const Culprit& culprit : verdict.culprits) Fill(culprit, *message.add_culprits());
   message.set_first_step(verdict.first_step);
   message.set_last_step(verdict.last_step);
   message.set_first_seen_ns(verdict.first_seen_ns);
   message.set_last_seen_ns(verdict.last_seen_ns);
-  Fill(verdict.cost, *message.mutable_cost());
+  Fill(CostOf(verdict), *message.mutable_cost());
   for (const Evidence& evidence : verdict.evidence) {
     wire::Evidence& sentence = *message.add_evidence();
     sentence.set_kind(Name(evidence.kind));

@@ -68,12 +68,11 @@ std::string Sentence(const OpenWait& reason) {
 
 std::string Sentence(const SlowWithoutCause& reason) {
   if (reason.share < 1) {
-    const double mean = reason.before_seconds + reason.share * (reason.after_seconds - reason.before_seconds);
     return absl::StrFormat(
         "Since step %d, %.0f %% of the steps take %.4g s instead of %.4g s, and %.4g s per step in the mean (%.1f %%, "
         "error %.2g s) are not explained: the job is slow at times, and the cause is unknown.",
         reason.first_step, 100 * reason.share, reason.after_seconds, reason.before_seconds, reason.unexplained_seconds,
-        100 * reason.unexplained_seconds / mean, reason.error_seconds);
+        100 * reason.unexplained_seconds / reason.mean_seconds(), reason.error_seconds);
   }
   return absl::StrFormat(
       "Since step %d steps take %.4g s instead of %.4g s, and %.4g s of it (%.1f %% of a step, error "

@@ -67,6 +67,8 @@ struct SlowWithoutCause {
   double unexplained_seconds = 0;  // per step, in the mean
   double error_seconds = 0;
   double share = 1;
+  // Of all steps since then.
+  double mean_seconds() const { return before_seconds + share * (after_seconds - before_seconds); }
   bool operator==(const SlowWithoutCause&) const = default;
 };
 

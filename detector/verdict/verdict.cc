@@ -185,7 +185,8 @@ std::string CauseKey(const Verdict& verdict) {
   culprits.reserve(verdict.culprits.size());
   for (const Culprit& culprit : verdict.culprits) culprits.push_back(CulpritKey(culprit));
   std::sort(culprits.begin(), culprits.end());
-  std::string key = absl::StrCat(index < std::size(kClasses) ? kClasses[index].family : "unknown", ":");
+  const char* const without_class = FindReason<SlowWithoutCause>(verdict) != nullptr ? kSlowUnexplained : "unknown";
+  std::string key = absl::StrCat(index < std::size(kClasses) ? kClasses[index].family : without_class, ":");
   uint64_t hash = kFnv1aOfNothing;
   for (size_t i = 0; i < culprits.size(); ++i) {
     hash = Fnv1a(Fnv1a(hash, culprits[i]), "\n");

@@ -157,6 +157,10 @@ struct Verdict {
       : scope(scope), verdict_class(verdict_class), advice(advice) {}
 };
 
+// What the incident is called that an abstention of slowness without a known cause (job_state.h) becomes when it lasts.
+// No verdict has this class: nothing is accused.
+inline constexpr char kSlowUnexplained[] = "slow_unexplained";
+
 // The first reason of this kind among the evidence; nullptr = none.
 template <typename Kind>
 const Kind* FindReason(const Verdict& verdict) {

@@ -162,6 +162,8 @@ class RunbookTest(unittest.TestCase):
         table = source[source.index("kClasses[] = {"):]
         classes = re.findall(r'\{"(\w+)", "\w+"\}', table[:table.index("};")])
         self.assertGreater(len(classes), 20)
+        classes += re.findall(r'kSlowUnexplained\[\] = "(\w+)"', (ROOT / "detector/verdict/verdict.h").read_text())
+        self.assertIn("slow_unexplained", classes)
         sections = re.findall(r"^## (\w+)$", (ROOT / "docs/runbook.md").read_text(), re.M)
         self.assertEqual(sorted(classes + ["test"]), sorted(sections))
 
