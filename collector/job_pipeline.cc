@@ -27,8 +27,8 @@ void JobPipeline::ObservePlaces(const std::string& host, const Places& places) {
 JobPipeline::Outcome JobPipeline::Evaluate(int64_t watermark_ns, const FleetSight& fleet) {
   Outcome outcome;
   outcome.conclusion = engine_->Evaluate(watermark_ns, fleet);
-  outcome.lines.reserve(outcome.conclusion.verdicts.size());
   for (const Verdict& verdict : outcome.conclusion.verdicts) outcome.lines.push_back(ToJsonLine(verdict));
+  for (const Verdict& remark : outcome.conclusion.remarks) outcome.lines.push_back(ToJsonLine(remark));
   outcome.changed = std::exchange(resumed_, false) || outcome.conclusion.can_conclude != last_can_conclude_ ||
                     outcome.lines != last_lines_;
   last_can_conclude_ = outcome.conclusion.can_conclude;

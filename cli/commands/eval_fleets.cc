@@ -33,8 +33,8 @@ constexpr uint32_t kQuickEpisodes = 31;
 JobReport JudgeFile(const JobEvidence& evidence) { return Diagnose(evidence, {}); }
 
 // REQUIRES: evidence with operations, as worlds have.
-JobReport JudgeTold(const JobEvidence& evidence, ConclusionTimeline* timeline) {
-  absl::StatusOr<JobReport> told = JudgeLive(evidence, {}, timeline);
+JobReport JudgeTold(JobEvidence evidence, const second::Truth& truth, ConclusionTimeline* timeline) {
+  absl::StatusOr<JobReport> told = JudgeLive(AsAgentsSee(std::move(evidence), truth), {}, timeline);
   CHECK(told.ok());
   return *std::move(told);
 }
@@ -42,8 +42,8 @@ JobReport JudgeTold(const JobEvidence& evidence, ConclusionTimeline* timeline) {
 ExitCode ShowEpisode(const EvalArguments& arguments, const second::EpisodeKind* kind, CommandContext& context) {
   JobReport report;
   ConclusionTimeline timeline;
-  const auto judge = [&](const JobEvidence& evidence) {
-    return report = arguments.live ? JudgeTold(evidence, &timeline) : JudgeFile(evidence);
+  const auto judge = [&](JobEvidence evidence, const second::Truth& truth) {
+    return report = arguments.live ? JudgeTold(std::move(evidence), truth, &timeline) : JudgeFile(evidence);
   };
   const uint64_t number = FirstNumber(arguments) + arguments.episode;
   const FleetOutcome outcome = RunFleetEpisode(number, kind != nullptr ? *kind : KindOfNumber(number), judge);
@@ -63,8 +63,8 @@ absl::StatusOr<ExitCode> EvaluateFleets(const EvalArguments& arguments, CommandC
   std::vector<FleetOutcome> outcomes;
   WithProgress("fleets", static_cast<int32_t>(episodes), context, [&](const std::function<void(int32_t)>& progress) {
     ThreadExecutor executor(arguments.threads);
-    const FleetJudge judge = [&](const JobEvidence& evidence) {
-      return arguments.live ? JudgeTold(evidence, nullptr) : JudgeFile(evidence);
+    const FleetJudge judge = [&](JobEvidence evidence, const second::Truth& truth) {
+      return arguments.live ? JudgeTold(std::move(evidence), truth, nullptr) : JudgeFile(evidence);
     };
     outcomes = RunFleets(FirstNumber(arguments), static_cast<int32_t>(episodes), kind, judge, executor, progress);
   });

@@ -113,6 +113,7 @@ void CloseLook::TakeLook(const Roster& roster, LookedAt look, int64_t watermark_
                              .newest_step = pace_.steps(),
                              .still_slower = sentinel_.slower(),
                              .level_since_step = pace_.steps() - sentinel_.steps_since_change()};
+  pauses_.Take(result, judgement.report);
   const bool another_must_follow = findings_.Take(result);
   if (another_must_follow) schedule_.NoteEvent(watermark_ns, step_seconds);
   const bool saw_all = SawMostOfAll(result) && static_cast<int32_t>(roster.ranks().size()) >= roster.world_size();
@@ -159,6 +160,15 @@ WatchNeed CloseLook::NeedOfWatch() const {
   return need;
 }
 
+std::vector<Verdict> CloseLook::remarks() const {
+  const std::optional<Verdict>& pause = pauses_.newest();
+  if (!pause.has_value()) return {};
+  const std::string key = CauseKey(*pause);
+  const bool is_finding =
+      std::any_of(told_.begin(), told_.end(), [&key](const Verdict& verdict) { return CauseKey(verdict) == key; });
+  return is_finding ? std::vector<Verdict>() : std::vector<Verdict>{*pause};
+}
+
 void CloseLook::Tell(const Roster& roster, int64_t watermark_ns) {
   told_ = findings_.Told();
   const double step_seconds = pace_.RecentSeconds();
@@ -200,6 +210,7 @@ void CloseLook::Clear() {
   schedule_.Clear();
   investigation_.Clear();
   findings_.Clear();
+  pauses_.Clear();
   watch_.Clear();
   told_.clear();
   work_.clear();

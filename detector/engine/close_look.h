@@ -18,6 +18,7 @@
 #include "detector/engine/investigation.h"
 #include "detector/engine/look_schedule.h"
 #include "detector/engine/look_window.h"
+#include "detector/engine/seen_pauses.h"
 #include "detector/engine/standing_findings.h"
 #include "detector/model/input.h"
 #include "detector/model/roster.h"
@@ -56,6 +57,8 @@ class CloseLook {
 
   // What holds now.
   const std::vector<Verdict>& verdicts() const { return told_; }
+  // What is told beside it and is nothing to be called for: pauses that are planned or cost little. None, or one.
+  std::vector<Verdict> remarks() const;
   bool accuses() const;                                 // a machine or the network
   JobState state() const { return findings_.state(); }  // by what was found; healthy = nothing
 
@@ -108,6 +111,7 @@ class CloseLook {
   LookSchedule schedule_;
   Investigation investigation_;
   StandingFindings findings_;
+  SeenPauses pauses_;
   TransferWatch watch_;
   std::vector<Verdict> told_;
   std::vector<RankWork> work_;

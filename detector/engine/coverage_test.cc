@@ -127,12 +127,14 @@ TEST(CoverageTest, WhatWasLeftOutIsSaidBesideWhatWasFound) {
     slow.operations[i].quality = TimingQuality::kHostEnqueue;
   }
   const JobReport report = Judge(slow);
-  ASSERT_EQ(report.verdicts.size(), 2u);
-  EXPECT_EQ(report.verdicts[0].type(), FindingType::kAccusation);
-  ASSERT_EQ(report.verdicts[0].culprits.size(), 1u);
-  EXPECT_EQ(report.verdicts[0].culprits[0].rank, 5);
-  EXPECT_EQ(report.verdicts[1].type(), FindingType::kAbstention);
-  EXPECT_THAT(report.verdicts[1].evidence[0].text(), HasSubstr("(rank 2)"));
+  ASSERT_GE(report.verdicts.size(), 2u);
+  const Verdict& found = report.verdicts.front();
+  EXPECT_EQ(found.type(), FindingType::kAccusation);
+  ASSERT_EQ(found.culprits.size(), 1u);
+  EXPECT_EQ(found.culprits[0].rank, 5);
+  const Verdict& left_out = report.verdicts.back();
+  EXPECT_EQ(left_out.type(), FindingType::kAbstention);
+  EXPECT_THAT(left_out.evidence[0].text(), HasSubstr("(rank 2)"));
 }
 
 TEST(CoverageTest, LossesLeaveLittleToJudge) {

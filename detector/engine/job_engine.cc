@@ -280,6 +280,7 @@ void JobEngine::State::Look(int64_t watermark_ns, const std::vector<MemberSign>&
       verdict.evidence.push_back(std::move(evidence));
     }
   }
+  conclusion->remarks = close_look_.remarks();
   narrowed_.Apply(signs, {.begin_ms = 0, .end_ms = watermark_ns / kNanosPerMilli}, &found);
   MergeVerdicts(found, &conclusion->verdicts);
 }

@@ -82,6 +82,7 @@ class JobEngine {
   // holds then is only that hosts are missed. `fleet` counts where no host of the job reports.
   struct Conclusion {
     std::vector<Verdict> verdicts;  // by cause key
+    std::vector<Verdict> remarks;   // what holds as well, and nobody is called for: pauses that are planned or cheap
     bool can_conclude = false;
     // False until all that is judged of a job was judged once since the engine began, or since the newest Resume.
     // Before that a cause that an earlier engine found, and this one does not, may still hold.

@@ -62,8 +62,8 @@ bool ReachesTheEnd(const LookResult& look, const Verdict& verdict) {
   return steps - 1 - verdict.last_step <= std::max(kOpenSteps, std::min(stretch / kOpenShare, quiet_within));
 }
 
-// In steps of the job instead of the look, and on the collector's clock. An onset before the look's first step is not
-// known: it is that of the look, the least that is sure.
+}  // namespace
+
 void PlaceInJob(const LookResult& look, Verdict* verdict) {
   const int64_t since = look.steps - std::max<int64_t>(verdict->first_step, 0);
   const int64_t until = verdict->last_step < 0 ? 0 : std::max<int64_t>(look.steps - 1 - verdict->last_step, 0);
@@ -73,8 +73,6 @@ void PlaceInJob(const LookResult& look, Verdict* verdict) {
   verdict->first_seen_ns = look.watermark_ns - since_ns;
   verdict->last_seen_ns = look.watermark_ns;
 }
-
-}  // namespace
 
 std::vector<Verdict> CausesOfLook(const JobReport& report, const CostLimit& limit) {
   std::vector<Verdict> causes;

@@ -56,6 +56,10 @@ struct LookResult {
   int64_t first_step() const { return newest_step - steps; }  // of the job
 };
 
+// In steps of the job instead of the look, and on the collector's clock. An onset before the look's first step is not
+// known: it is that of the look, the least that is sure.
+void PlaceInJob(const LookResult& look, Verdict* verdict);
+
 // What a look at a window of finished operations may tell: hangs show in progress, drifts and cheap pauses in the
 // course of the whole job; observations explain nothing, and of the abstentions only that steps are longer without a
 // cause is about the job. What blames no machine is told from `limit` on; long windows show much that hardly matters.

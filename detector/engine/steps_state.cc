@@ -1,5 +1,6 @@
 #include "detector/engine/steps_state.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "detector/sentinel/pace_sentinel.h"
 #include "detector/sentinel/step_pace.h"
 #include "detector/verdict/reason.h"
+#include "detector/verdict/verdict.h"
 #include "detector/verdict/wording.h"
 
 namespace lockstep {
@@ -47,12 +49,14 @@ StepsState NotJudged(const CloseLook& look, const BesideSteps& beside) {
 StepsState Well(const CloseLook& look) {
   const std::optional<Reason>& left_out = look.left_out();
   const double median = look.pace().MedianSeconds();
-  return {
-      .state = left_out.has_value() ? JobState::kUnknown : JobState::kHealthy,
-      .is_well = true,
-      .note = Sentences({look.knows_steps() && median > 0 ? absl::StrCat("Steps take ", Duration(median), " (median).")
-                                                          : "Nothing is wrong; how long steps take is not known yet.",
-                         left_out.has_value() ? Sentence(*left_out) : ""})};
+  std::vector<std::string> sentences = {look.knows_steps() && median > 0
+                                            ? absl::StrCat("Steps take ", Duration(median), " (median).")
+                                            : "Nothing is wrong; how long steps take is not known yet."};
+  for (const Verdict& remark : look.remarks()) sentences.push_back(remark.evidence.front().text());
+  if (left_out.has_value()) sentences.push_back(Sentence(*left_out));
+  return {.state = left_out.has_value() ? JobState::kUnknown : JobState::kHealthy,
+          .is_well = true,
+          .note = Sentences(sentences)};
 }
 
 }  // namespace
@@ -67,7 +71,9 @@ StepsState StateOfSteps(const CloseLook& look, const BesideSteps& beside) {
                 look.verdicts().empty() ? ", longer than they did; why is not known." : ": see the verdicts.")};
   }
   if (!look.judged()) return NotJudged(look, beside);
-  if (look.knows_steps() && look.irregular()) {
+  const std::vector<Verdict> remarks = look.remarks();
+  const bool is_planned = std::any_of(remarks.begin(), remarks.end(), IsPlanned);
+  if (look.knows_steps() && look.irregular() && !is_planned) {
     return {.state = JobState::kIrregular,
             .note = absl::StrFormat("Step times vary: median %s, longest usual %s; no rank is to blame.",
                                     Duration(pace.MedianSeconds()), Duration(pace.LongestUsualSeconds()))};

@@ -7,8 +7,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "detector/model/input.h"
+#include "detector/model/trace.h"
 #include "detector/verdict/verdict.h"
 #include "sim/second/episode.h"
+#include "sim/second/fault.h"
 #include "sim/second/recording.h"
 
 namespace lockstep {
@@ -28,6 +31,17 @@ std::string AnswerOf(const JobReport& report) {
 
 }  // namespace
 
+JobEvidence AsAgentsSee(JobEvidence evidence, const second::Truth& truth) {
+  for (const second::TrueFault& fault : truth.faults) {
+    if (fault.fault.kind != second::FaultKind::kProcessDead) continue;
+    for (TraceRank& rank : evidence.trace.ranks) {
+      const bool died = std::find(fault.ranks.begin(), fault.ranks.end(), rank.rank) != fault.ranks.end();
+      if (died) rank.process_state = ProcessState::kGone;
+    }
+  }
+  return evidence;
+}
+
 const second::EpisodeKind& KindOfNumber(uint64_t number) {
   const std::vector<second::EpisodeKind>& kinds = second::EpisodeKinds();
   return kinds[number % kinds.size()];
@@ -35,7 +49,7 @@ const second::EpisodeKind& KindOfNumber(uint64_t number) {
 
 FleetOutcome RunFleetEpisode(uint64_t number, const second::EpisodeKind& kind, const FleetJudge& judge) {
   const second::SecondEpisode episode = second::MakeSecondEpisode(number, kind);
-  const JobReport report = judge(second::EvidenceOf(episode.recording));
+  const JobReport report = judge(second::EvidenceOf(episode.recording), episode.truth);
   FleetOutcome outcome{.number = number, .kind = std::string(kind.name), .truth = episode.truth, .score = {}};
   outcome.score = ScoreFleet(episode.truth, report);
   outcome.state = report.state;

@@ -29,8 +29,11 @@ struct FleetOutcome {
   std::string answer;  // state, and scope/class of each verdict
 };
 
-// Judges what is known of a job, as `lockstep diagnose` does. Called from several threads.
-using FleetJudge = std::function<JobReport(const JobEvidence&)>;
+// Judges what is known of a job. The truth is for who plays what records do not hold. Called from several threads.
+using FleetJudge = std::function<JobReport(JobEvidence evidence, const second::Truth& truth)>;
+
+// What agents see beside the records: which processes are gone that died. Of a dead host there is no agent.
+JobEvidence AsAgentsSee(JobEvidence evidence, const second::Truth& truth);
 
 // The kind of an episode when all take turns.
 const second::EpisodeKind& KindOfNumber(uint64_t number);

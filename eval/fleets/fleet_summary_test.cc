@@ -15,6 +15,7 @@
 #include "eval/fleets/fleet_run.h"
 #include "nlohmann/json.hpp"
 #include "sim/second/planting.h"
+#include "sim/second/truth.h"
 
 namespace lockstep {
 namespace {
@@ -57,7 +58,7 @@ TEST(FleetRunTest, KindsTakeTurns) {
 }
 
 TEST(FleetRunTest, OutcomesComeByNumberOnAnyNumberOfThreads) {
-  const auto judge = [](const JobEvidence& evidence) {
+  const auto judge = [](const JobEvidence& evidence, const second::Truth&) {
     JobReport report;
     report.state = evidence.trace.operations.empty() ? JobState::kUnknown : JobState::kHealthy;
     return report;

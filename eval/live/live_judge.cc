@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -60,16 +61,23 @@ absl::StatusOr<JobReport> JudgeLive(const JobEvidence& evidence, const JobEngine
   ConclusionTimeline own;
   ConclusionTimeline& told = timeline != nullptr ? *timeline : own;
   JobReport last;
+  std::map<std::string, Verdict> remarks;  // the newest of each
   const LivePlay play = PlayJob(
       job, kDelivery, kSeed, *engine, [] { return int64_t{0}; },
       [&](const LiveLook& look) {
         told.Add(look.now_ns, look.conclusion, look.summary);
+        for (const Verdict& remark : look.conclusion.remarks) remarks.insert_or_assign(CauseKey(remark), remark);
         last = ReportOf(look.conclusion, look.summary);
       });
   if (!play.refused.ok()) {
     return absl::DataLossError(absl::StrCat("a collector would not take it: ", play.refused.message()));
   }
   JobReport report = EverTold(told, std::move(last));
+  for (const auto& [key, remark] : remarks) {
+    const bool is_told = std::any_of(report.verdicts.begin(), report.verdicts.end(),
+                                     [&key](const Verdict& verdict) { return CauseKey(verdict) == key; });
+    if (!is_told) report.verdicts.push_back(remark);
+  }
   report.job = of_file.job;
   report.ranks = of_file.ranks;
   report.hosts = of_file.hosts;

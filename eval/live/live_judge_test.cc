@@ -5,12 +5,14 @@
 #include <vector>
 
 #include "detector/engine/job_engine.h"
+#include "detector/model/job_evidence.h"
 #include "detector/verdict/job_report.h"
 #include "detector/verdict/verdict.h"
 #include "eval/fleets/fleet_run.h"
 #include "eval/live/conclusion_timeline.h"
 #include "gtest/gtest.h"
 #include "sim/second/planting.h"
+#include "sim/second/truth.h"
 
 namespace lockstep {
 namespace {
@@ -43,10 +45,23 @@ TEST(LiveJudgeTest, WhoeverWasEverAccusedIsAccusedAndTheLastWordAboutHimCounts) 
 }
 
 TEST(LiveJudgeTest, EpisodesThatAreJudgedRightAsFilesAreJudgedRightLive) {
-  const FleetJudge live = [](const auto& evidence) { return *JudgeLive(evidence, {}, nullptr); };
+  const FleetJudge live = [](const JobEvidence& evidence, const second::Truth& truth) {
+    return *JudgeLive(AsAgentsSee(evidence, truth), {}, nullptr);
+  };
   for (const char* const kind : {"healthy", "compute", "hang_program"}) {
     const FleetOutcome outcome = RunFleetEpisode(1, *second::FindKind(kind), live);
     EXPECT_TRUE(outcome.score.right) << kind << ": " << outcome.answer;
+  }
+}
+
+// Agents see that a process is gone, and that the job pauses, which is nothing to be called for.
+TEST(LiveJudgeTest, WhatAgentsSeeAndWhatIsOnlyRemarkedIsTold) {
+  const FleetJudge live = [](const JobEvidence& evidence, const second::Truth& truth) {
+    return *JudgeLive(AsAgentsSee(evidence, truth), {}, nullptr);
+  };
+  for (const auto& [kind, number] : {std::pair("dead_process", 90), std::pair("pauses", 24)}) {
+    const FleetOutcome outcome = RunFleetEpisode(static_cast<uint64_t>(number), *second::FindKind(kind), live);
+    EXPECT_EQ(outcome.score.class_right, true) << kind << ": " << outcome.answer;
   }
 }
 
@@ -54,7 +69,9 @@ TEST(LiveJudgeTest, TheSameRecordingGivesTheSameTimeline) {
   std::vector<size_t> spells;
   for (int run = 0; run < 2; ++run) {
     ConclusionTimeline timeline;
-    const FleetJudge live = [&](const auto& evidence) { return *JudgeLive(evidence, {}, &timeline); };
+    const FleetJudge live = [&](const JobEvidence& evidence, const second::Truth&) {
+      return *JudgeLive(evidence, {}, &timeline);
+    };
     RunFleetEpisode(1, *second::FindKind("compute"), live);
     ASSERT_FALSE(timeline.spells().empty());
     spells.push_back(static_cast<size_t>(timeline.spells()[0].appeared_ns));
