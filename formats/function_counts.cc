@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <tuple>
 #include <utility>
 
 #include "absl/types/span.h"
@@ -90,9 +91,13 @@ class Merge {
 }  // namespace
 
 void CountPerCommunicator(std::vector<CountedCall> calls) {
-  std::stable_sort(calls.begin(), calls.end(), [](const CountedCall& a, const CountedCall& b) {
-    return std::pair(a.process, a.operation->end_ns) < std::pair(b.process, b.operation->end_ns);
-  });
+  const auto place = [](const CountedCall& call) {
+    const TraceOperation& operation = *call.operation;
+    const int64_t when_ns = operation.finished() ? operation.end_ns : operation.enqueue_ns;
+    return std::make_tuple(call.process, !operation.finished(), when_ns);
+  };
+  std::stable_sort(calls.begin(), calls.end(),
+                   [&](const CountedCall& a, const CountedCall& b) { return place(a) < place(b); });
   if (!CountsFunctions(calls)) return;
   Merge merge(calls);
   const std::vector<uint64_t> numbers = merge.Numbers();

@@ -23,8 +23,9 @@ struct CountedCall {
   TraceOperation* operation = nullptr;  // borrowed
 };
 
-// `calls` are all of one communicator, those that end at one time in the order of their process. Changes the numbers
-// only where they do not rise from one function to another, which those of a communicator do.
+// `calls` are all of one communicator, those that end at one time in the order of their process. What has not ended
+// comes last, as it was called. Changes the numbers only where they do not rise from one function to another, which
+// those of a communicator do.
 void CountPerCommunicator(std::vector<CountedCall> calls);
 
 }  // namespace lockstep

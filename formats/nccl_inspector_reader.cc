@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "detector/model/input.h"
+#include "detector/model/operation_kind.h"
 #include "formats/function_counts.h"
 #include "formats/json_stream.h"
 #include "formats/operation_names.h"
@@ -49,18 +51,22 @@ int64_t TimeOf(const PlainNode& node) {
   return micros > 0 && micros < kMostMicros ? micros * kNanosPerMicro : kNoTime;
 }
 
-// The moments of a verbose trace, where there is one, else the dump's own time as the end.
-void FillTimes(const PlainDocument& document, const PlainNode& performance, int64_t dumped_ns, int64_t duration_ns,
-               TraceOperation& operation) {
+// The moments of a verbose trace, where there is one, else the dump's own time as the end. Without a duration it had
+// not ended when it was dumped, and the trace alone tells of it: kNoTime where it does not.
+void FillTimes(const PlainDocument& document, const PlainNode& performance, int64_t dumped_ns,
+               std::optional<int64_t> duration_ns, TraceOperation& operation) {
   const PlainNode& moments = document.Find(performance, "event_trace_ts");
   for (const uint32_t number : document.Find(moments, "kernel_events").items) {
     const int64_t begun = TimeOf(document.Find(document.node(number), "kernel_start_ts"));
     if (begun != kNoTime && (operation.start_ns == kNoTime || begun < operation.start_ns)) operation.start_ns = begun;
   }
-  if (operation.start_ns == kNoTime) operation.start_ns = dumped_ns - duration_ns;
-  operation.end_ns = operation.start_ns + duration_ns;
+  if (duration_ns.has_value()) {
+    if (operation.start_ns == kNoTime) operation.start_ns = dumped_ns - *duration_ns;
+    operation.end_ns = operation.start_ns + *duration_ns;
+  }
   const int64_t called = TimeOf(document.Find(moments, "coll_start_ts"));
-  operation.enqueue_ns = called != kNoTime ? std::min(called, operation.start_ns) : operation.start_ns;
+  const bool called_first = called != kNoTime && (!operation.started() || called < operation.start_ns);
+  operation.enqueue_ns = called_first ? called : operation.start_ns;
 }
 
 }  // namespace
@@ -112,7 +118,9 @@ bool NcclInspectorReader::Take(const PlainDocument& document, JobIndex job) {
   const int64_t rank = IntegerOr(document.Find(header, "rank"), -1);
   const int64_t size = IntegerOr(document.Find(header, "n_ranks"), -1);
   const int64_t sequence = IntegerOr(document.Find(performance, "coll_sn"), -1);
-  const int64_t micros = IntegerOr(document.Find(performance, "coll_exec_time_us"), -1);
+  const PlainNode& duration = document.Find(performance, "coll_exec_time_us");
+  const bool ended = duration.kind != PlainNode::Kind::kNone;
+  const int64_t micros = IntegerOr(duration, ended ? -1 : 0);
   const int64_t dumped_ns = TimeOf(document.Find(metadata, "dump_timestamp_us"));
   const int32_t communicator = communicators_.Intern(TextOf(document.Find(header, "id")));
   if (rank < 0 || rank >= size || size > kMaxRank || sequence < 0 || micros < 0 || micros > kMostMicros ||
@@ -129,7 +137,9 @@ bool NcclInspectorReader::Take(const PlainDocument& document, JobIndex job) {
   record.operation.bytes =
       static_cast<uint64_t>(std::max<int64_t>(0, IntegerOr(document.Find(performance, "coll_msg_size_bytes"), 0)));
   record.operation.quality = QualityOf(TextOf(document.Find(performance, "coll_timing_source")));
-  FillTimes(document, performance, dumped_ns, micros * kNanosPerMicro, record.operation);
+  FillTimes(document, performance, dumped_ns, ended ? std::optional(micros * kNanosPerMicro) : std::nullopt,
+            record.operation);
+  if (record.operation.enqueue_ns == kNoTime) return false;
   const auto pid = static_cast<int32_t>(std::clamp<int64_t>(IntegerOr(document.Find(metadata, "pid"), 0), 0, 1 << 30));
   record.process = ProcessOf(job, std::string(TextOf(document.Find(metadata, "hostname"))), pid);
   Process& process = processes_[static_cast<size_t>(record.process)];
@@ -137,6 +147,7 @@ bool NcclInspectorReader::Take(const PlainDocument& document, JobIndex job) {
     process.largest_size = record.communicator_size;
     process.rank_in_largest = record.communicator_rank;
   }
+  process.dumped_ns = std::max(process.dumped_ns, dumped_ns);
   records_.push_back(record);
   return true;
 }
@@ -169,6 +180,26 @@ std::vector<int32_t> NcclInspectorReader::NumberRanks() const {
   return ranks;
 }
 
+// Of what was in flight in one dump and has ended in another, the end counts.
+void NcclInspectorReader::DropEnded() {
+  using Call = std::tuple<JobIndex, int32_t, int32_t, OperationKind, uint64_t>;
+  const auto call_of = [](const Record& record) {
+    const TraceOperation& operation = record.operation;
+    return Call(record.job, record.process, operation.communicator, operation.kind, operation.sequence);
+  };
+  std::set<Call> in_flight;
+  for (const Record& record : records_) {
+    if (!record.operation.finished()) in_flight.insert(call_of(record));
+  }
+  if (in_flight.empty()) return;
+  std::set<Call> ended;
+  for (const Record& record : records_) {
+    if (record.operation.finished() && in_flight.contains(call_of(record))) ended.insert(call_of(record));
+  }
+  std::erase_if(records_,
+                [&](const Record& record) { return !record.operation.finished() && ended.contains(call_of(record)); });
+}
+
 // Of each communicator, which all of its processes call in one order.
 void NcclInspectorReader::NumberCalls() {
   std::map<std::pair<JobIndex, int32_t>, std::vector<CountedCall>> calls;
@@ -179,6 +210,7 @@ void NcclInspectorReader::NumberCalls() {
 }
 
 void NcclInspectorReader::Finish() {
+  DropEnded();
   NumberCalls();
   const std::vector<int32_t> ranks = NumberRanks();
   const std::vector<std::string>& names = communicators_.names();
@@ -188,6 +220,7 @@ void NcclInspectorReader::Finish() {
     described.rank = ranks[process];
     described.host = processes_[process].host;
     described.pid = processes_[process].pid;
+    described.last_seen_ns = processes_[process].dumped_ns;
     builder_.DescribeRank(record.job, described);
     if (ranks[process] != processes_[process].rank_in_largest) {
       builder_.AddNote(record.job,

@@ -5,6 +5,8 @@
 // its processes are numbered by host and process id instead, and a note says so. It takes all files, so that records
 // wait until Finish.
 // Numbers count each function of a communicator for itself; function_counts.h makes one count of them.
+// The newest dump of a process is the moment at which its rank was last looked at: what has no end by then was in
+// flight, and what it has no record of had not happened.
 //
 // Memory: about 150 bytes per record, up to kMaxInspectorRecords; one object of the file. Not thread-safe.
 
@@ -55,11 +57,13 @@ class NcclInspectorReader {
     int32_t pid = 0;
     int32_t largest_size = -1;
     int32_t rank_in_largest = -1;
+    int64_t dumped_ns = kNoTime;  // the newest dump
   };
 
   bool Take(const PlainDocument& document, JobIndex job);
   int32_t ProcessOf(JobIndex job, const std::string& host, int32_t pid);
   std::vector<int32_t> NumberRanks() const;
+  void DropEnded();
   void NumberCalls();
 
   EvidenceBuilder& builder_;

@@ -100,6 +100,31 @@ TEST(InspectorRecordTest, TimesAreThoseOfTheTraceOrOfTheDump) {
   }
 }
 
+TEST(InspectorRecordTest, WithoutADurationItWasInFlightAsFarAsTheTraceTells) {
+  const struct {
+    const char* name;
+    const char* moments;
+    int64_t enqueue_ns, start_ns;
+  } cases[] = {
+      {"called", R"({"coll_start_ts": 1999000, "kernel_events": []})", 1'999'000'000, kNoTime},
+      {"begun",
+       R"({"coll_start_ts": 1999000, "kernel_events": [{"kernel_start_ts": 1999700}, {"kernel_start_ts": 1999600}]})",
+       1'999'000'000, 1'999'600'000},
+      {"begun, the call unknown", R"({"kernel_events": [{"kernel_start_ts": 1999600}]})", 1'999'600'000, 1'999'600'000},
+  };
+  for (const auto& expected : cases) {
+    Record record;
+    record.micros = "";
+    record.moments = expected.moments;
+    const Parsed parsed = Parse(TextOf(record));
+    EXPECT_OK(parsed.result.status);
+    const TraceOperation& operation = parsed.trace().operations.at(0);
+    EXPECT_EQ(operation.enqueue_ns, expected.enqueue_ns) << expected.name;
+    EXPECT_EQ(operation.start_ns, expected.start_ns) << expected.name;
+    EXPECT_FALSE(operation.finished()) << expected.name;
+  }
+}
+
 TEST(InspectorRecordTest, TheSourceOfTheTimesSaysHowGoodTheyAre) {
   const std::pair<const char*, TimingQuality> cases[] = {{"\"kernel_gpu\"", TimingQuality::kGpuTimer},
                                                          {"\"kernel_cpu\"", TimingQuality::kKernelWindow},
@@ -198,6 +223,46 @@ TEST(InspectorFileTest, WhatPrecedesACutIsRead) {
                          absl::StrCat("byte ", TextOf(a).size(),
                                       ": expected the rest of a value, found the end of the data, after 1 records")));
     EXPECT_EQ(parsed.trace().operations.size(), 1u) << size;
+  }
+}
+
+TEST(InspectorFileTest, TheNewestDumpOfARankIsWhenItWasLookedAt) {
+  Record early, late, other;
+  early.timestamp_us = "2000000";
+  late.timestamp_us = "3000000";
+  late.sequence = "6";
+  other.timestamp_us = "2500000";
+  other.rank = "3";
+  other.hostname = "\"g\"";
+  for (const std::string& text :
+       {TextOf(early) + TextOf(late) + TextOf(other), TextOf(other) + TextOf(late) + TextOf(early)}) {
+    const Trace trace = Parse(text).trace();
+    ASSERT_EQ(trace.ranks.size(), 2u);
+    EXPECT_EQ(trace.ranks[0].last_seen_ns, 3'000'000'000);
+    EXPECT_EQ(trace.ranks[1].last_seen_ns, 2'500'000'000);
+  }
+}
+
+TEST(InspectorFileTest, WhatWasInFlightInOneDumpAndEndedInTheNextHasEnded) {
+  Record open, ended, next;
+  open.moments = R"({"coll_start_ts": 1999000})";
+  open.micros = "";
+  ended.moments = R"({"coll_start_ts": 1999001})";
+  ended.timestamp_us = "3000000";
+  next = open;
+  next.sequence = "6";
+  next.timestamp_us = "3000000";
+  for (const std::string& text :
+       {TextOf(open) + TextOf(ended) + TextOf(next), TextOf(next) + TextOf(ended) + TextOf(open)}) {
+    const Trace trace = Parse(text).trace();
+    ASSERT_EQ(trace.operations.size(), 2u) << text;
+    size_t in_flight = 0;
+    for (const TraceOperation& operation : trace.operations) {
+      EXPECT_EQ(operation.finished(), operation.sequence == 5) << text;
+      in_flight += operation.finished() ? 0 : 1;
+    }
+    EXPECT_EQ(in_flight, 1u) << text;
+    EXPECT_EQ(trace.ranks.at(0).last_seen_ns, 3'000'000'000) << text;
   }
 }
 
