@@ -30,6 +30,12 @@
 #include "tests/nccl/recorded_job.h"
 #include "tests/nccl/truth.h"
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define LOCKSTEP_SANITIZED 1
+#endif
+#endif
+
 namespace lockstep::nccl {
 namespace {
 
@@ -332,15 +338,13 @@ TimeErrors ErrorsOf(const RecordedJob& job, const Truth& truth) {
   return errors;
 }
 
-// Some 400 operations per second after a burst, on CPUs that others want, too. Estimates of what a call costs rise and
-// fall meanwhile; calls are preempted. Nothing of that is the recorder's cost.
-TEST_F(SwitchesTest, AnOrdinaryJobOnABusyMachineKeepsItsTimes) {
+// What a burst tells of the GPU's clock holds on a machine that others want, too.
+TEST_F(SwitchesTest, BeginsAndGapsAreThoseOfTheGpuOnABusyMachine) {
   driver_.Set("LOCKSTEP_RECORDER_BUDGET", "100");  // of a core: the burst and a sanitizer stay below it
   ASSERT_TRUE(Play(5, {"first=3000", "phases=60", "pause_ms=100", "operations=10", "awkward=0", "busy=4", "seed=3"}));
   const RecordedJob job = OnlyRing(driver_);
   ASSERT_TRUE(job.is_valid());
   EXPECT_EQ(job.header().nccl.governor_changes, 0u);
-  EXPECT_NE(truth_.masks.back() & kKernelCh, 0u);
   EXPECT_TRUE(job.view().IsAccountingExact());
   const TimeErrors errors = ErrorsOf(job, truth_);
   EXPECT_GT(errors.gaps.size(), 5'000u);
@@ -348,6 +352,39 @@ TEST_F(SwitchesTest, AnOrdinaryJobOnABusyMachineKeepsItsTimes) {
   EXPECT_LE(Percentile99(errors.begins), 50'000 + clock_error_ns);
   EXPECT_LE(Percentile99(errors.gaps), 5'000 + clock_error_ns);
 }
+
+class BusyMachineTest : public SwitchesTest, public testing::WithParamInterface<int> {};
+
+// Some 400 operations per second, on CPUs that others want, too, and with the budget that users have. Estimates of what
+// a call costs rise and fall meanwhile; calls are preempted. Nothing of that is the recorder's cost.
+TEST_P(BusyMachineTest, AnOrdinaryJobKeepsItsTimes) {
+#ifdef LOCKSTEP_SANITIZED
+  driver_.Set("LOCKSTEP_RECORDER_BUDGET", "100");  // of a core: calls take many times as long
+#endif
+  ASSERT_TRUE(Play(GetParam(), {"phases=30", "pause_ms=100", "operations=10", "awkward=0", "busy=4", "seed=3"}));
+  const RecordedJob job = OnlyRing(driver_);
+  ASSERT_TRUE(job.is_valid());
+  EXPECT_EQ(job.header().nccl.governor_changes, 0u);
+  EXPECT_NE(truth_.masks.back() & kKernelCh, 0u);
+  EXPECT_TRUE(job.view().IsAccountingExact());
+  // Who is stopped in mid-event may cost another event its time, but not most of them.
+  size_t timed = 0, all = 0;
+  for (const auto& [key, expected] : DeliveredOperations(truth_)) {
+    const auto found = job.operations().find(key);
+    if (found == job.operations().end() || key.peer >= 0) continue;
+    for (const ring::OperationSlot* slot : found->second) {
+      if (expected[slot->sequence - 1]->is_copy_engine) continue;
+      ++all;
+      timed += static_cast<ring::TimingQuality>(slot->timing_quality) == ring::TimingQuality::kGpuTimer ? 1 : 0;
+    }
+  }
+  EXPECT_GT(2 * timed, all);
+}
+
+INSTANTIATE_TEST_SUITE_P(Versions, BusyMachineTest, testing::Values(4, 5, 7),
+                         [](const testing::TestParamInfo<int>& version) {
+                           return "V" + std::to_string(version.param);
+                         });
 
 class ChainTest : public testing::TestWithParam<int> {};
 
