@@ -14,6 +14,9 @@ namespace lockstep::nccl {
 inline constexpr int kOldestVersion = 1;
 inline constexpr int kNewestVersion = 7;
 
+// What ncclGetVersion says of a sound release with that version of the interface, from 1.
+inline constexpr int kReleases[] = {0, 22304, 22501, 22606, 22706, 22809, 23007, 23102};
+
 // Event types; also the bits of the activation mask.
 enum EventType : uint32_t {
   kGroup = 1 << 0,

@@ -33,6 +33,7 @@
 
 #include "base/clock.h"
 #include "base/stop_signal.h"
+#include "tests/nccl/abi_values.h"
 #include "tests/nccl/event.h"
 #include "tests/nccl/played_rank.h"
 #include "tests/nccl/plugin_library.h"
@@ -45,8 +46,6 @@ namespace {
 constexpr int kExitUsage = 2;
 constexpr int kExitNoPlugin = 3;
 
-// By version of the interface, from 1.
-constexpr int kReleases[] = {0, 22304, 22501, 22606, 22706, 22809, 23007, 23102};
 int nccl_release = 0;
 
 struct Arguments {

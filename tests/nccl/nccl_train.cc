@@ -15,7 +15,6 @@
 // the rank before. A chunk sent waits for the own GPU to begin, then on the wire; a chunk received waits for data, then
 // for the own GPU to begin.
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +37,7 @@
 #include "tests/nccl/event.h"
 #include "tests/nccl/played_rank.h"
 #include "tests/nccl/plugin_library.h"
+#include "tests/nccl/train_fault.h"
 #include "tests/nccl/vocabulary.h"
 
 namespace lockstep::nccl {
@@ -50,7 +50,6 @@ constexpr int64_t kPollNanos = kNanosPerMilli / 5;
 constexpr uint64_t kChunkBytes = 1 << 20;
 constexpr double kNoise = 0.01;  // of a computation, standard deviation
 constexpr int kChannels = 2;
-constexpr int kReleases[] = {0, 22304, 22501, 22606, 22706, 22809, 23007, 23102};
 int nccl_release = 0;
 
 int64_t Now() { return RealClock().MonotonicNanos(); }
@@ -58,27 +57,6 @@ int64_t Now() { return RealClock().MonotonicNanos(); }
 void SleepUntil(int64_t at_ns) {
   StopSignal never;
   never.WaitFor(std::max<int64_t>(0, at_ns - Now()));
-}
-
-struct Fault {
-  std::string kind;
-  int rank = -1;
-  double factor = 1;
-};
-
-Fault ReadFault(const std::string& path) {
-  char text[64];
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return {};
-  const ssize_t length = read(fd, text, sizeof(text) - 1);
-  close(fd);
-  if (length <= 0) return {};
-  text[length] = '\0';
-  char kind[16];
-  Fault fault;
-  if (sscanf(text, "%15s %d %lf", kind, &fault.rank, &fault.factor) != 3) return {};
-  fault.kind = kind;
-  return fault;
 }
 
 struct Arguments {
@@ -142,8 +120,8 @@ class TrainingRank {
     pair_.Init();
     std::thread gpu([this] { RunGpu(); });
     while (true) {
-      const Fault fault = ReadFault(arguments_.control);
-      while (fault.kind == "hang" && fault.rank == arguments_.rank) SleepUntil(Now() + kNanosPerSecond);
+      const TrainFault fault = ReadTrainFault(arguments_.control);
+      while (fault.Is("hang", arguments_.rank)) SleepUntil(Now() + kNanosPerSecond);
       Enqueue(pair_, pair_first_, pair_first_ + 1, fault);
       Enqueue(world_, 0, arguments_.ranks - 1, fault);
       MutexLock lock(mutex_);
@@ -152,13 +130,13 @@ class TrainingRank {
   }
 
  private:
-  void Enqueue(PlayedRank& rank, int first, int last, const Fault& fault) {
+  void Enqueue(PlayedRank& rank, int first, int last, const TrainFault& fault) {
     auto task = std::make_unique<Task>();
     task->rank = &rank;
     task->number = enqueued_++;
     task->first = first;
     task->last = last;
-    const bool is_slow = fault.kind == "slow" && fault.rank == arguments_.rank;
+    const bool is_slow = fault.Is("slow", arguments_.rank);
     const double factor = (is_slow ? fault.factor : 1) * (1 + kNoise * random_.Gaussian());
     task->compute_ns = static_cast<int64_t>(factor * static_cast<double>(kComputeNanos));
     const bool is_pair = &rank == &pair_;

@@ -32,12 +32,13 @@ SIZING_SECONDS = 13
 
 
 class PlayedJob:
-    """RANKS processes of nccl_train on a stack; with `own_hosts` each under an agent of its own, as on a machine each."""
+    """`ranks` processes of `program` on a stack; with `own_hosts` each under an agent of its own, as on a machine each."""
 
-    def __init__(self, stack, version, network, own_hosts=False):
+    def __init__(self, stack, version, network, own_hosts=False, program="nccl_train", ranks=RANKS):
         self.stack, self.board, self.control = stack, stack.rings / "board", stack.rings / "control"
-        self.agents = [f"agent{rank}" for rank in range(RANKS)] if own_hosts else []
-        for rank in range(RANKS):
+        self.count = ranks
+        self.agents = [f"agent{rank}" for rank in range(ranks)] if own_hosts else []
+        for rank in range(ranks):
             rings = stack.rings / f"host{rank}" if own_hosts else stack.rings
             rings.mkdir(exist_ok=True)
             if own_hosts:
@@ -45,13 +46,13 @@ class PlayedJob:
                     stack.binaries / "agent/lockstep-agent", f"--collector-address=127.0.0.1:{stack.grpc_port}",
                     f"--ring-directory={rings}", "--listen-address=127.0.0.1:0", f"--host-name=node-{rank}"])
             stack.start(f"rank{rank}", [
-                stack.binaries / "tests/nccl/nccl_train", stack.binaries / "agent/recorder/libnccl-profiler-lockstep.so",
-                version, rank, RANKS, self.board, self.control, f"network={int(network)}"],
-                LOCKSTEP_RING_DIR=str(rings), LOCKSTEP_JOB_ID=stack.job, RANK=str(rank), WORLD_SIZE=str(RANKS),
+                stack.binaries / "tests/nccl" / program, stack.binaries / "agent/recorder/libnccl-profiler-lockstep.so",
+                version, rank, ranks, self.board, self.control, f"network={int(network)}"],
+                LOCKSTEP_RING_DIR=str(rings), LOCKSTEP_JOB_ID=stack.job, RANK=str(rank), WORLD_SIZE=str(ranks),
                 LOCAL_RANK=str(rank))
 
     def close(self):
-        for rank in range(RANKS):
+        for rank in range(self.count):
             self.stack.stop(f"rank{rank}", patience_seconds=1)
         for agent in self.agents:
             self.stack.stop(agent)
@@ -100,7 +101,7 @@ class PlayedJob:
 
         def all_ranks():
             jobs = [job["job"] for job in stack.lockstep("jobs").get("jobs", [])]
-            return stack.job in jobs and len(stack.ranks()) == RANKS
+            return stack.job in jobs and len(stack.ranks()) == self.count
 
         stack.wait_until("all ranks", all_ranks, PATIENCE_SECONDS)
         self.watch(HEALTHY_SECONDS)
@@ -112,13 +113,13 @@ def named(job):
     name_both(job)
 
 
-def name_both(job):
+def name_both(job, end="hang"):
     job.break_it("slow 2 1.6")
     known = job.expect(2, LATE)
     job.break_it("")
     job.stack.wait_until("the incident to resolve",
                          lambda: all(i["state"].upper().endswith("RESOLVED") for i in job.stack.incidents()), PATIENCE_SECONDS)
-    job.break_it("hang 1 1")
+    job.break_it(f"{end} 1 1")
     job.expect(1, HANG, known)
 
 
@@ -170,12 +171,12 @@ def not_wrong_once_sized(job):
     break_both(job)
 
 
-def break_both(job):
+def break_both(job, end="hang"):
     job.break_it("slow 2 1.6")
     job.watch(WATCH_SECONDS, allowed_ranks=(2,))
     known = len(job.accusations())
     print("named the late rank" if known else "abstained", flush=True)
-    job.break_it("hang 1 1")
+    job.break_it(f"{end} 1 1")
     job.watch(WATCH_SECONDS, allowed_ranks=(1,), known=known)
     print("named the rank that hangs" if len(job.accusations()) > known else "abstained", flush=True)
 
@@ -205,23 +206,23 @@ def run(name, binaries, state):
             job.close()
 
 
-def run_case(name, binaries, state):
+def run_case(run_named, name, binaries, state):
     try:
-        run(name, pathlib.Path(binaries), pathlib.Path(state))
+        run_named(name, pathlib.Path(binaries), pathlib.Path(state))
     except (StackError, Verdict) as error:
         print(f"{name}: {error}", flush=True)
         return 1
     return 0
 
 
-def run_cases(names, binaries, state):
+def run_cases(script, names, binaries, state, at_once):
     """Each in a process of its own; what it printed is printed when it is over."""
     def run_one(name):
-        return subprocess.run([sys.executable, __file__, binaries, state, name], stdout=subprocess.PIPE,
+        return subprocess.run([sys.executable, script, binaries, state, name], stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, check=False)
 
     failed = 0
-    with concurrent.futures.ThreadPoolExecutor(CASES_AT_ONCE) as pool:
+    with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
         for done in pool.map(run_one, names):
             sys.stdout.buffer.write(done.stdout)
             sys.stdout.flush()
@@ -229,14 +230,17 @@ def run_cases(names, binaries, state):
     return failed
 
 
-def main():
+def main(script, cases, run_named, at_once):
+    """Of this test, and of others that play other jobs: all cases, or those that the command line names."""
     if len(sys.argv) > 2:
-        binaries, state, names = sys.argv[1], sys.argv[2], sys.argv[3:] or list(CASES)
+        binaries, state, names = sys.argv[1], sys.argv[2], sys.argv[3:] or list(cases)
     else:
         binaries, state = f"{os.environ['TEST_SRCDIR']}/lockstep", f"{os.environ['TEST_TMPDIR']}/state"
-        names = list(CASES)
-    return run_case(names[0], binaries, state) if len(names) == 1 else run_cases(names, binaries, state)
+        names = list(cases)
+    if len(names) == 1:
+        return run_case(run_named, names[0], binaries, state)
+    return run_cases(script, names, binaries, state, at_once)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__file__, CASES, run, CASES_AT_ONCE))
