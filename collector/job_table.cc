@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -43,6 +44,17 @@ const LastSeen& LastSeenOf(JobState state) {
   const auto last = std::find_if(std::begin(kLastSeen), std::prev(std::end(kLastSeen)),
                                  [&](const LastSeen& row) { return row.state == state; });
   return *last;
+}
+
+std::optional<LedgerGauges> GaugesOf(const wire::Job& job) {
+  if (!job.has_ledger()) return std::nullopt;
+  const wire::TimeLedger& ledger = job.ledger();
+  LedgerGauges gauges = {.measured_seconds = ledger.measured_seconds(),
+                         .reference_seconds = ledger.reference_seconds(),
+                         .unexplained_seconds = ledger.unexplained_seconds(),
+                         .error_seconds = ledger.error_seconds()};
+  for (const wire::LedgerLine& line : ledger.lines()) gauges.explained_seconds += line.seconds();
+  return gauges;
 }
 
 // Who started a job: the namespace of its pods, or else its user. "" = not told.
@@ -148,7 +160,7 @@ void JobTable::EndPart(const std::string& part, const std::string& whole) {
   if (!is_known) return;
   Publish(book_.EndJob(part, NextStamp(), wire::Incident::RESOLUTION_JOB_LOST,
                        absl::StrCat("its ranks are of the job ", whole)));
-  outlets_.metrics.RemoveJob(part);
+  outlets_.metrics.jobs.Remove(part);
 }
 
 void JobTable::Reconfigure(const JobTableOptions& options) {
@@ -176,7 +188,7 @@ bool JobTable::MakeRoomFor(const std::string& owner) {
   }
   Publish(book_.EndJob(newest->first, NextStamp(), wire::Incident::RESOLUTION_JOB_LOST,
                        "it is not watched any more: max_jobs is reached, and its owner has most of them"));
-  outlets_.metrics.RemoveJob(newest->first);
+  outlets_.metrics.jobs.Remove(newest->first);
   outlets_.metrics.CountDropped("job_share");
   jobs_.erase(newest);
   return true;
@@ -382,8 +394,8 @@ wire::Job JobTable::Describe(const std::string& name, const Job& job) const {
   message.set_hosts(static_cast<int32_t>(job.hosts.size()));
   message.set_first_seen_wall_ns(job.first_seen_ns);
   message.set_last_seen_wall_ns(job.last_seen_ns);
-  outlets_.metrics.SetJob(name, {message.state(), message.steps_per_second(), message.step_seconds_median(),
-                                 static_cast<double>(message.ranks())});
+  outlets_.metrics.jobs.Set(name, {message.state(), message.steps_per_second(), message.step_seconds_median(),
+                                   static_cast<double>(message.ranks()), GaugesOf(message)});
   return message;
 }
 
@@ -393,7 +405,7 @@ bool JobTable::ForgetIfIdle(const std::string& name, const Job& job, int64_t now
   Publish(
       book_.EndJob(name, now_ns, last.resolution,
                    last.holds_on ? absl::StrCat(last.what, ", and was not started again") : std::string(last.what)));
-  outlets_.metrics.RemoveJob(name);
+  outlets_.metrics.jobs.Remove(name);
   return true;
 }
 

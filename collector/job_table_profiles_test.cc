@@ -1,14 +1,17 @@
-// What profiles of a job's ranks have shown stands in the ledger of the job while it runs.
+// What profiles of a job's ranks have shown stands in the ledger of the job while it runs, and the metrics show it.
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
 
 #include "base/clock.h"
 #include "collector/job_table.h"
+#include "collector/metrics.h"
 #include "collector/testing/job_table_fixture.h"
 #include "detector/verdict/pattern_reasons.h"
 #include "detector/verdict/verdict.h"
+#include "prometheus/registry.h"
 
 namespace lockstep {
 namespace {
@@ -63,6 +66,20 @@ class JobTableProfilesTest : public JobTableTest {
     return 0;
   }
 
+  // What the metrics show of the ledgers of all jobs, by part.
+  std::map<std::string, double> ShownParts() const {
+    std::map<std::string, double> parts;
+    for (const prometheus::MetricFamily& family : metrics_.registry()->Collect()) {
+      if (family.name != "lockstep_job_ledger_seconds") continue;
+      for (const prometheus::ClientMetric& metric : family.metric) {
+        for (const prometheus::ClientMetric::Label& label : metric.label) {
+          if (label.name == "part") parts[label.value] = metric.gauge.value;
+        }
+      }
+    }
+    return parts;
+  }
+
   JobTable table_ = MakeTable();
 };
 
@@ -77,6 +94,22 @@ TEST_F(JobTableProfilesTest, AFindingOfProfilesTakesItsPartOfWhatNothingExplains
   EXPECT_NEAR(LineOf(after, kLoader), kShare * after.measured_seconds(), 1e-9);
   EXPECT_NEAR(after.unexplained_seconds(), before.unexplained_seconds() - LineOf(after, kLoader), 1e-9);
   EXPECT_EQ(alerts_.events.back().incident.verdict().class_(), "storage_stall") << "and an incident of software";
+}
+
+TEST_F(JobTableProfilesTest, MetricsShowTheLedgerUntilTheJobIsForgotten) {
+  RunUntilUnexplained();
+  AddProfile(kShare);
+  const wire::TimeLedger ledger = Ledger();
+  std::map<std::string, double> parts = ShownParts();
+  EXPECT_EQ(parts["measured"], ledger.measured_seconds());
+  EXPECT_EQ(parts["reference"], ledger.reference_seconds());
+  EXPECT_EQ(parts["unexplained"], ledger.unexplained_seconds());
+  EXPECT_EQ(parts["error"], ledger.error_seconds());
+  EXPECT_GE(parts["explained"], LineOf(ledger, kLoader));
+  EXPECT_NEAR(parts["reference"] + parts["explained"] + parts["unexplained"], parts["measured"], 1e-9);
+  clock_.Advance(options_.forget_after_ns + kNanosPerSecond);
+  table_.Evaluate();
+  EXPECT_TRUE(ShownParts().empty());
 }
 
 TEST_F(JobTableProfilesTest, WhatANewerProfileDoesNotShowIsUnexplainedAgain) {

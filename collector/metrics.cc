@@ -1,9 +1,6 @@
 #include "collector/metrics.h"
 
-#include <algorithm>
 #include <utility>
-
-#include "detector/verdict/verdict.h"
 
 namespace lockstep {
 namespace {
@@ -13,18 +10,6 @@ using prometheus::Family;
 using prometheus::Gauge;
 using prometheus::Histogram;
 using prometheus::Registry;
-
-// The words of detector/verdict/verdict.h.
-const std::vector<std::string>& JobStates() {
-  static const auto* const kWords = [] {
-    auto* const words = new std::vector<std::string>;
-    for (int state = 0; state <= static_cast<int>(JobState::kGone); ++state) {
-      words->emplace_back(Name(static_cast<JobState>(state)));
-    }
-    return words;
-  }();
-  return *kWords;
-}
 
 Family<Counter>& CounterFamily(Registry& registry, const char* name, const char* help) {
   return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
@@ -153,6 +138,7 @@ CollectorMetrics::CollectorMetrics(const std::string& version)
                                  "Incidents opened, updated, resolved or reopened.")),
       job_name_conflicts(AddCounter(*registry_, "lockstep_collector_job_name_conflicts_total",
                                     "Reports of ranks that are not watched: another process of that job and rank is.")),
+      jobs(*registry_),
       pulls(*registry_),
       watches(*registry_),
       demands(*registry_),
@@ -181,19 +167,11 @@ CollectorMetrics::CollectorMetrics(const std::string& version)
                              "What was left out without ending the stream, by reason.")),
       queue_depth_(GaugeFamily(*registry_, "lockstep_collector_queue_depth", "Items waiting in a queue.")),
       queue_capacity_(GaugeFamily(*registry_, "lockstep_collector_queue_capacity", "Items a queue can hold.")),
-      jobs_(GaugeFamily(*registry_, "lockstep_jobs", "Jobs by state.")),
-      job_state_(GaugeFamily(*registry_, "lockstep_job_state", "1 for the state that the job is in.")),
-      job_steps_per_second_(
-          GaugeFamily(*registry_, "lockstep_job_steps_per_second", "Training steps per second; 0 = unknown.")),
-      job_step_seconds_median_(
-          GaugeFamily(*registry_, "lockstep_job_step_seconds_median", "Median time of a step; 0 = unknown.")),
-      job_ranks_(GaugeFamily(*registry_, "lockstep_job_ranks", "Ranks of the job that were seen.")),
       incidents_(GaugeFamily(*registry_, "lockstep_incidents", "Incidents by state, class and scope.")) {
   GaugeFamily(*registry_, "lockstep_collector_build_info", "Version of this program; always 1.")
       .Add({{"version", version}})
       .Set(1);
   store_healthy.Set(1);
-  for (const std::string& state : JobStates()) jobs_.Add({{"state", state}});
 }
 
 void CollectorMetrics::CountRejected(const std::string& reason) { rejected_.Add({{"reason", reason}}).Increment(); }
@@ -205,48 +183,6 @@ void CollectorMetrics::CountDropped(const std::string& reason, double count) {
 void CollectorMetrics::SetQueue(const std::string& queue, size_t depth, size_t capacity) {
   queue_depth_.Add({{"queue", queue}}).Set(static_cast<double>(depth));
   queue_capacity_.Add({{"queue", queue}}).Set(static_cast<double>(capacity));
-}
-
-CollectorMetrics::JobSeries CollectorMetrics::AddJobLocked(const std::string& job) {
-  JobSeries series;
-  for (const std::string& state : JobStates())
-    series.states.push_back(&job_state_.Add({{"training_job", job}, {"state", state}}));
-  series.steps_per_second = &job_steps_per_second_.Add({{"training_job", job}});
-  series.step_seconds_median = &job_step_seconds_median_.Add({{"training_job", job}});
-  series.ranks = &job_ranks_.Add({{"training_job", job}});
-  return series;
-}
-
-void CollectorMetrics::CountStateLocked(const std::string& state, double change) {
-  if (!state.empty()) jobs_.Add({{"state", state}}).Increment(change);
-}
-
-void CollectorMetrics::SetJob(const std::string& job, const JobGauges& gauges) {
-  MutexLock lock(mutex_);
-  auto found = job_series_.find(job);
-  if (found == job_series_.end()) found = job_series_.emplace(job, AddJobLocked(job)).first;
-  JobSeries& series = found->second;
-  series.steps_per_second->Set(gauges.steps_per_second);
-  series.step_seconds_median->Set(gauges.step_seconds_median);
-  series.ranks->Set(gauges.ranks);
-  if (series.state == gauges.state) return;
-  CountStateLocked(series.state, -1);
-  CountStateLocked(gauges.state, 1);
-  series.state = gauges.state;
-  for (size_t i = 0; i < JobStates().size(); ++i) series.states[i]->Set(gauges.state == JobStates()[i] ? 1 : 0);
-}
-
-void CollectorMetrics::RemoveJob(const std::string& job) {
-  MutexLock lock(mutex_);
-  const auto found = job_series_.find(job);
-  if (found == job_series_.end()) return;
-  const JobSeries& series = found->second;
-  CountStateLocked(series.state, -1);
-  for (Gauge* state : series.states) job_state_.Remove(state);
-  job_steps_per_second_.Remove(series.steps_per_second);
-  job_step_seconds_median_.Remove(series.step_seconds_median);
-  job_ranks_.Remove(series.ranks);
-  job_series_.erase(found);
 }
 
 void CollectorMetrics::SetIncidents(const std::map<IncidentLabels, int>& counts) {

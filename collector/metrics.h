@@ -1,6 +1,6 @@
 // Every metric that the collector exports about itself and about the jobs that it watches. Registered here, in
-// alert_metrics.h, in demand_metrics.h and in history_metrics.h. Label sets are bounded: jobs by the limit on jobs,
-// everything else by tables in the code.
+// alert_metrics.h, in demand_metrics.h, in history_metrics.h and in job_metrics.h. Label sets are bounded: jobs by the
+// limit on jobs, everything else by tables in the code.
 //
 // Thread-safe; updating one costs an atomic addition, updating one with labels a lock and a hash.
 
@@ -17,6 +17,7 @@
 #include "collector/alert_metrics.h"
 #include "collector/demand_metrics.h"
 #include "collector/history_metrics.h"
+#include "collector/job_metrics.h"
 #include "prometheus/counter.h"
 #include "prometheus/family.h"
 #include "prometheus/gauge.h"
@@ -24,14 +25,6 @@
 #include "prometheus/registry.h"
 
 namespace lockstep {
-
-// What the metrics show of one job; state in the words of the detector.
-struct JobGauges {
-  std::string state;
-  double steps_per_second = 0;
-  double step_seconds_median = 0;
-  double ranks = 0;
-};
 
 // What was asked of agents beyond their reports, and what came of it. Thread-safe.
 struct PullMetrics {
@@ -143,6 +136,7 @@ class CollectorMetrics {
   prometheus::Gauge& watermark_lag_seconds;
   prometheus::Counter& incident_events;
   prometheus::Counter& job_name_conflicts;  // reports of ranks that another process of their job is
+  JobMetrics jobs;
   PullMetrics pulls;
   WatchMetrics watches;
   DemandMetrics demands;
@@ -170,10 +164,6 @@ class CollectorMetrics {
 
   void SetQueue(const std::string& queue, size_t depth, size_t capacity);
 
-  // Shows the job, or takes all its series away.
-  void SetJob(const std::string& job, const JobGauges& gauges);
-  void RemoveJob(const std::string& job);
-
   // Replaces the count of incidents by (state, class, scope).
   struct IncidentLabels {
     std::string state;
@@ -187,30 +177,13 @@ class CollectorMetrics {
   std::vector<std::string> FamilyNames() const;
 
  private:
-  struct JobSeries {
-    std::vector<prometheus::Gauge*> states;  // in the order of the state words
-    prometheus::Gauge* steps_per_second;
-    prometheus::Gauge* step_seconds_median;
-    prometheus::Gauge* ranks;
-    std::string state;
-  };
-
-  JobSeries AddJobLocked(const std::string& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void CountStateLocked(const std::string& state, double change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-
   prometheus::Family<prometheus::Counter>& rejected_;
   prometheus::Family<prometheus::Counter>& dropped_;
   prometheus::Family<prometheus::Gauge>& queue_depth_;
   prometheus::Family<prometheus::Gauge>& queue_capacity_;
-  prometheus::Family<prometheus::Gauge>& jobs_;
-  prometheus::Family<prometheus::Gauge>& job_state_;
-  prometheus::Family<prometheus::Gauge>& job_steps_per_second_;
-  prometheus::Family<prometheus::Gauge>& job_step_seconds_median_;
-  prometheus::Family<prometheus::Gauge>& job_ranks_;
   prometheus::Family<prometheus::Gauge>& incidents_;
 
   Mutex mutex_;
-  std::map<std::string, JobSeries> job_series_ ABSL_GUARDED_BY(mutex_);
   std::map<IncidentLabels, prometheus::Gauge*> incident_series_ ABSL_GUARDED_BY(mutex_);
 };
 
