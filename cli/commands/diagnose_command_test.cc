@@ -5,17 +5,21 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/testing/temporary_directory.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
 #include "cli/testing/run_command.h"
+#include "cli/testing/slow_ranks_csv.h"
 #include "cli/whole_file.h"
+#include "nlohmann/json.hpp"
 
 namespace lockstep {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -54,6 +58,36 @@ TEST(DiagnoseCommandTest, AnAbstentionHasNoClassAndNoAdvice) {
   EXPECT_THAT(compact, HasSubstr("\"scope\":\"unknown\",\"class\":\"unknown\",\"culprits\":[]"));
   EXPECT_THAT(compact, HasSubstr("\"advice\":\"none\""));
   EXPECT_THAT(compact, Not(HasSubstr("counter_outlier")));
+}
+
+std::vector<std::string> KeysOf(const nlohmann::ordered_json& json) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : json.items()) keys.push_back(key);
+  return keys;
+}
+
+// Two causes of one job, of which one hides the other in part.
+TEST(DiagnoseCommandTest, TheLedgerHasFixedKeysAndAddsUp) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.path() / "ops.csv";
+  ASSERT_TRUE(ReplaceWholeFile(path, SlowRanksCsv({{2, 30}, {5, 80}})).ok());
+  const CommandResult result = RunCommand(MakeDiagnoseCommand(), {{"PATH", path}}, OutputFormat::kJson);
+  ASSERT_EQ(result.exit_code, ExitCode::kOk) << result.error;
+  const nlohmann::ordered_json ledger = nlohmann::ordered_json::parse(result.out)["jobs"][0]["ledger"];
+  ASSERT_THAT(KeysOf(ledger),
+              ElementsAre("reference_seconds", "measured_seconds", "lines", "unexplained_seconds", "error_seconds"));
+  ASSERT_FALSE(ledger["lines"].empty()) << result.out;
+  double explained = 0;
+  for (const nlohmann::ordered_json& line : ledger["lines"]) {
+    ASSERT_THAT(KeysOf(line), ElementsAre("finding", "seconds"));
+    EXPECT_FALSE(line["finding"].get<std::string>().empty());
+    EXPECT_GE(line["seconds"].get<double>(), 0);
+    explained += line["seconds"].get<double>();
+  }
+  const double lost = ledger["measured_seconds"].get<double>() - ledger["reference_seconds"].get<double>();
+  EXPECT_NEAR(lost, 0.04, 0.004) << "half of the steps take 80 ms longer";
+  EXPECT_NEAR(explained + ledger["unexplained_seconds"].get<double>(), lost, 1e-9);
+  EXPECT_GT(ledger["error_seconds"].get<double>(), 0);
 }
 
 // Four ranks in step for 20 steps; then rank 2 does not come.

@@ -3,16 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cstdint>
 #include <map>
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "base/testing/temporary_directory.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
 #include "cli/testing/run_command.h"
+#include "cli/testing/slow_ranks_csv.h"
 #include "cli/whole_file.h"
 #include "nlohmann/json.hpp"
 
@@ -21,32 +19,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-constexpr int64_t kMs = 1'000'000;
-constexpr int kRanks = 8, kSteps = 40, kOnset = 20;
-
-// Eight ranks on as many hosts, in step. From the middle on some need so many milliseconds more before each call.
-std::string Job(const std::map<int, int64_t>& more_ms) {
-  std::string text = "job,host,rank,comm,comm_rank,comm_size,seq,op,enqueue_ns,start_ns,end_ns\n";
-  int64_t begin_ns = 1'000 * kMs;
-  for (int step = 0; step < kSteps; ++step) {
-    int64_t starts_ns[kRanks];
-    for (int rank = 0; rank < kRanks; ++rank) {
-      const auto more = more_ms.find(rank);
-      const int64_t slow_ms = step >= kOnset && more != more_ms.end() ? more->second : 0;
-      // A little unlike in each step, as everywhere.
-      const int64_t own_ns = (100 + slow_ms) * kMs + (step * 7 + rank * 3) % 5 * kMs / 10;
-      starts_ns[rank] = begin_ns + own_ns;
-    }
-    const int64_t end_ns = *std::max_element(starts_ns, starts_ns + kRanks) + 5 * kMs;
-    for (int rank = 0; rank < kRanks; ++rank) {
-      absl::StrAppend(&text, "job-1,h", rank, ",", rank, ",c,", rank, ",", kRanks, ",", step + 1, ",AllReduce,",
-                      starts_ns[rank], ",", starts_ns[rank], ",", end_ns, "\n");
-    }
-    begin_ns = end_ns;
-  }
-  return text;
-}
 
 CommandResult WhatIf(const std::string& records, std::map<std::string, std::string> values, OutputFormat format) {
   const TemporaryDirectory directory;
@@ -58,7 +30,7 @@ CommandResult WhatIf(const std::string& records, std::map<std::string, std::stri
 
 // Half of the steps are longer, so that the mean step gives back half.
 TEST(WhatIfCommandTest, WhatHidesGivesBackNothingAloneAndAllTogether) {
-  const CommandResult result = WhatIf(Job({{2, 60}, {5, 60}}), {}, OutputFormat::kJson);
+  const CommandResult result = WhatIf(SlowRanksCsv({{2, 60}, {5, 60}}), {}, OutputFormat::kJson);
   ASSERT_EQ(result.exit_code, ExitCode::kOk) << result.error;
   const nlohmann::json ledger = nlohmann::json::parse(result.out)["jobs"][0]["ledger"];
   const nlohmann::json& remedies = ledger["remedies"];
@@ -76,7 +48,7 @@ TEST(WhatIfCommandTest, WhatHidesGivesBackNothingAloneAndAllTogether) {
 }
 
 TEST(WhatIfCommandTest, TheOneThatAllWaitForComesFirst) {
-  const CommandResult result = WhatIf(Job({{2, 30}, {5, 80}}), {}, OutputFormat::kJson);
+  const CommandResult result = WhatIf(SlowRanksCsv({{2, 30}, {5, 80}}), {}, OutputFormat::kJson);
   ASSERT_EQ(result.exit_code, ExitCode::kOk) << result.error;
   const nlohmann::json remedies = nlohmann::json::parse(result.out)["jobs"][0]["ledger"]["remedies"];
   ASSERT_EQ(remedies.size(), 2u) << result.out;
@@ -88,16 +60,16 @@ TEST(WhatIfCommandTest, TheOneThatAllWaitForComesFirst) {
 }
 
 TEST(WhatIfCommandTest, SaysThatThereIsNothingToHeal) {
-  const CommandResult result = WhatIf(Job({}), {}, OutputFormat::kTable);
+  const CommandResult result = WhatIf(SlowRanksCsv({}), {}, OutputFormat::kTable);
   EXPECT_EQ(result.exit_code, ExitCode::kOk) << result.error;
   EXPECT_THAT(result.out, HasSubstr("job-1: HEALTHY"));
   EXPECT_THAT(result.out, HasSubstr("nothing to heal"));
 }
 
 TEST(WhatIfCommandTest, RefusesWhatItDoesNotKnow) {
-  EXPECT_EQ(WhatIf(Job({}), {{"--job", "other"}}, OutputFormat::kTable).exit_code, ExitCode::kNotFound);
-  EXPECT_EQ(WhatIf(Job({}), {{"--format", "tape"}}, OutputFormat::kTable).exit_code, ExitCode::kUsage);
-  EXPECT_EQ(WhatIf(Job({}), {{"--min-cost", "2"}}, OutputFormat::kTable).exit_code, ExitCode::kUsage);
+  EXPECT_EQ(WhatIf(SlowRanksCsv({}), {{"--job", "other"}}, OutputFormat::kTable).exit_code, ExitCode::kNotFound);
+  EXPECT_EQ(WhatIf(SlowRanksCsv({}), {{"--format", "tape"}}, OutputFormat::kTable).exit_code, ExitCode::kUsage);
+  EXPECT_EQ(WhatIf(SlowRanksCsv({}), {{"--min-cost", "2"}}, OutputFormat::kTable).exit_code, ExitCode::kUsage);
 }
 
 }  // namespace
