@@ -17,7 +17,6 @@
 #include "collector/ingest/host_takeovers.h"
 #include "collector/warm_up.h"
 #include "detector/model/rank_rivals.h"
-#include "detector/verdict/job_report.h"
 #include "detector/verdict/ledger_line.h"
 #include "detector/verdict/verdict.h"
 
@@ -333,7 +332,7 @@ void JobTable::Conclude(const std::string& name, Job& job, const JobEngine::Conc
   if (last.holds_on && !LastSeenOf(summary.state).holds_on) {
     Publish(book_.EndJob(name, watermark_ns, last.resolution, absl::StrCat(last.what, ", and was started again")));
   }
-  Publish(book_.Apply(name, conclusion, watermark_ns, summary.is_well));
+  Publish(book_.Apply(name, conclusion, watermark_ns, summary.is_well, LedgerOf(name, job)));
 }
 
 void JobTable::NoteConflicts(const std::string& name, Job& job, const JobSummary& summary, int64_t watermark_ns) {
@@ -379,16 +378,20 @@ void JobTable::ForgetHosts(Job& job, int64_t now_ns) const {
                 [&](const auto& host) { return now_ns - host.second.last_wall_ns > options_.forget_after_ns; });
 }
 
-wire::Job JobTable::Describe(const std::string& name, const Job& job) const {
-  const JobSummary summary = job.pipeline.summary();
-  wire::Job message;
-  FillJob(summary, message);
-  // The engine sees no profiles: what they have shown takes its part of what it cannot explain.
+// The engine sees no profiles: what they have shown takes its part of what it cannot explain.
+SeenLedger JobTable::LedgerOf(const std::string& name, const Job& job) const {
   SeenLedger seen = job.pipeline.ledger();
   for (const IncidentBook::ProfiledCost& cost : book_.ProfiledCosts(name)) {
     Explain(cost.finding, cost.share, seen.ledger);
   }
-  FillLedger(seen, message);
+  return seen;
+}
+
+wire::Job JobTable::Describe(const std::string& name, const Job& job) const {
+  const JobSummary summary = job.pipeline.summary();
+  wire::Job message;
+  FillJob(summary, message);
+  FillLedger(LedgerOf(name, job), message);
   message.set_job(name);
   message.set_ranks(static_cast<int32_t>(job.ranks->size()));
   message.set_hosts(static_cast<int32_t>(job.hosts.size()));

@@ -36,6 +36,7 @@
 #include "collector/seen_span.h"
 #include "detector/engine/job_engine.h"
 #include "detector/model/fleet_sight.h"
+#include "detector/verdict/job_report.h"
 #include "detector/verdict/verdict.h"
 #include "proto/capture.pb.h"
 #include "proto/incident.pb.h"
@@ -159,6 +160,8 @@ class JobTable {
   void Publish(const std::vector<IncidentEvent>& events);
   void EndOrphans(int64_t now_ns);
   bool ForgetIfIdle(const std::string& name, const Job& job, int64_t now_ns);
+  // What the newest look at the job's operations and profiles of its ranks say of its time.
+  SeenLedger LedgerOf(const std::string& name, const Job& job) const;
   wire::Job Describe(const std::string& name, const Job& job) const;
   void NoteHost(Job& job, const std::string& host, int64_t stamp_ns) const;
   void ForgetHosts(Job& job, int64_t now_ns) const;

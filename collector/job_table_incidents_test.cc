@@ -35,6 +35,23 @@ TEST_F(JobTableTest, ASlowRankBecomesOneIncidentThatIsAnnouncedKeptAndCounted) {
   EXPECT_EQ(index_.open_count(), 0u);
 }
 
+TEST_F(JobTableTest, AnIncidentKeepsItsLineOfTheLedgerWhenItIsOver) {
+  JobTable table = MakeTable();
+  RunUntilSlow(table);
+  const wire::TimeLedger ledger = table.snapshot()->jobs.front().ledger();
+  ASSERT_EQ(ledger.lines_size(), 1);
+  ASSERT_GT(ledger.lines(0).seconds(), 0);
+  table.EndPart("train", "whole");
+  const wire::Incident& incident = alerts_.events.back().incident;
+  ASSERT_EQ(incident.state(), wire::Incident::STATE_RESOLVED);
+  ASSERT_TRUE(incident.has_ledger_share());
+  EXPECT_EQ(incident.ledger_share().seconds(), ledger.lines(0).seconds());
+  EXPECT_EQ(incident.ledger_share().measured_seconds(), ledger.measured_seconds());
+  EXPECT_EQ(incident.ledger_share().reference_seconds(), ledger.reference_seconds());
+  EXPECT_EQ(incident.ledger_share().unexplained_seconds(), ledger.unexplained_seconds());
+  EXPECT_EQ(incident.ledger_share().seen_wall_ns(), ledger.seen_wall_ns());
+}
+
 TEST_F(JobTableTest, AJobThatWasAPartOfAnotherIsOver) {
   JobTable table = MakeTable();
   RunUntilSlow(table);

@@ -93,7 +93,10 @@ TEST_F(JobTableProfilesTest, AFindingOfProfilesTakesItsPartOfWhatNothingExplains
   ExpectItAddsUp(after);
   EXPECT_NEAR(LineOf(after, kLoader), kShare * after.measured_seconds(), 1e-9);
   EXPECT_NEAR(after.unexplained_seconds(), before.unexplained_seconds() - LineOf(after, kLoader), 1e-9);
-  EXPECT_EQ(alerts_.events.back().incident.verdict().class_(), "storage_stall") << "and an incident of software";
+  const wire::Incident& incident = alerts_.events.back().incident;
+  EXPECT_EQ(incident.verdict().class_(), "storage_stall") << "and an incident of software";
+  EXPECT_EQ(incident.ledger_share().seconds(), LineOf(after, kLoader));
+  EXPECT_EQ(incident.ledger_share().unexplained_seconds(), after.unexplained_seconds());
 }
 
 TEST_F(JobTableProfilesTest, MetricsShowTheLedgerUntilTheJobIsForgotten) {

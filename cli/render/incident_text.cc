@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cli/render/incident_words_table.h"
+#include "cli/render/ledger_text.h"
 #include "cli/render/quantity_text.h"
 #include "cli/render/text_table.h"
 
@@ -215,8 +216,10 @@ std::string Explanation(const wire::Incident& incident, int64_t now_wall_ns) {
   if (verdict.culprits_size() > 1) add(OthersSentence(verdict));
   if (incident.has_host_history()) add(HistorySentence(incident.host_history()));
 
-  absl::StrAppend(&text, "\nCost\n  ", CostSentence(verdict), "\n\nAdvice\n  ", AdviceText(verdict.advice()), "\n",
-                  CommentLines(incident), "\nTimeline (UTC)\n");
+  absl::StrAppend(&text, "\nCost\n  ", CostSentence(verdict));
+  if (incident.has_ledger_share()) absl::StrAppend(&text, "\n  ", LedgerShareText(incident.ledger_share()));
+  absl::StrAppend(&text, "\n\nAdvice\n  ", AdviceText(verdict.advice()), "\n", CommentLines(incident),
+                  "\nTimeline (UTC)\n");
   size_t widest = 0;
   for (const auto& transition : incident.transitions()) widest = std::max(widest, transition.what().size());
   for (const wire::Incident::Transition& transition : incident.transitions()) {

@@ -70,6 +70,26 @@ TEST(IncidentTextTest, ExplanationReadsFromTopToBottom) {
       "  2026-01-02 03:04:13  opened  first seen\n");
 }
 
+// Also when it is over: the job's ledger may be gone by then.
+TEST(IncidentTextTest, WhatItExplainsOfAStepIsSaidWithItsCost) {
+  wire::Incident incident = SlowRank();
+  wire::LedgerShare& share = *incident.mutable_ledger_share();
+  share.set_seconds(0.15);
+  share.set_measured_seconds(1.2);
+  share.set_reference_seconds(0.95);
+  share.set_unexplained_seconds(0.05);
+  share.set_seen_wall_ns(kOnset);
+  const auto says_it = testing::HasSubstr(
+      "100 % of the steps since onset are affected.\n"
+      "  It explains 150 ms of the 1.2 s of a step (950 ms without a fault); 50 ms are unexplained, as of "
+      "2026-01-02 03:04:05 UTC.\n"
+      "\n"
+      "Advice\n");
+  EXPECT_THAT(Explanation(incident, kOnset), says_it);
+  incident.set_state(wire::Incident::STATE_RESOLVED);
+  EXPECT_THAT(Explanation(incident, kOnset), says_it);
+}
+
 TEST(IncidentTextTest, TheGpuIsToldByAllItsNames) {
   wire::Incident incident = SlowRank();
   wire::Culprit& culprit = *incident.mutable_verdict()->mutable_culprits(0);

@@ -58,6 +58,14 @@ std::string LedgersText(const wire::ListJobsResponse& jobs) {
   return text;
 }
 
+std::string LedgerShareText(const wire::LedgerShare& share) {
+  const double unexplained = share.unexplained_seconds();
+  return absl::StrCat("It explains ", ShareText(share.seconds()), " of the ", SecondsText(share.measured_seconds()),
+                      " of a step (", SecondsText(share.reference_seconds()), " without a fault); ",
+                      ShareText(unexplained), unexplained < kLeastSeconds ? " is" : " are", " unexplained, as of ",
+                      WallText(share.seen_wall_ns()), ".");
+}
+
 std::string WhatIfText(const wire::Job& job, int width, bool coloured) {
   std::string text = absl::StrCat(Printable(job.job()), ": ", absl::AsciiStrToUpper(Printable(job.state())), "\n");
   const std::string ledger = LedgerText(LedgerOf(job.ledger()));

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "base/testing/sim_clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -65,6 +66,20 @@ TEST(WhatIfTextTest, AHealthyJobHasNothingToHeal) {
   job.set_job("demo");
   job.set_state("healthy");
   EXPECT_THAT(WhatIfText(job, 0, false), HasSubstr("there is nothing to heal"));
+}
+
+TEST(LedgerTextTest, OneFindingHasItsPartOfAStep) {
+  wire::LedgerShare share;
+  share.set_seconds(0.15);
+  share.set_measured_seconds(1.2);
+  share.set_reference_seconds(0.95);
+  share.set_unexplained_seconds(0.05);
+  share.set_seen_wall_ns(SimClock::kStartWallNanos);
+  EXPECT_EQ(LedgerShareText(share),
+            "It explains 150 ms of the 1.2 s of a step (950 ms without a fault); 50 ms are unexplained, as of "
+            "2026-01-02 03:04:05 UTC.");
+  share.set_unexplained_seconds(-0.05);
+  EXPECT_THAT(LedgerShareText(share), HasSubstr("; nothing is unexplained, as of "));
 }
 
 }  // namespace

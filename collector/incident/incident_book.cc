@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "collector/incident/ledger_share.h"
 #include "collector/incident/verdict_proto.h"
 #include "detector/verdict/job_state.h"
 #include "detector/verdict/verdict.h"
@@ -100,7 +101,7 @@ void IncidentBook::Restore(const std::vector<wire::Incident>& incidents) {
 }
 
 std::vector<IncidentEvent> IncidentBook::Apply(const std::string& job, const JobEngine::Conclusion& conclusion,
-                                               int64_t wall_ns, bool is_well) {
+                                               int64_t wall_ns, bool is_well, const SeenLedger& ledger) {
   std::map<std::string, const Verdict*> present;
   for (const Verdict& verdict : conclusion.verdicts) {
     // Nothing concluded is no cause that anybody could work on, but that a job is slow is known without its cause.
@@ -119,11 +120,16 @@ std::vector<IncidentEvent> IncidentBook::Apply(const std::string& job, const Job
       Entry& entry = it->second;
       if (present.contains(it->first.second) || (entry.inherited && !conclusion.has_judged)) continue;
       const bool holds = RestsOnProfiles(entry.incident) && !is_well;
-      if (holds) entry.absent_since_ns.reset();
-      if (!holds) keep(ApplyAbsent(entry, wall_ns));
+      if (!holds) {
+        keep(ApplyAbsent(entry, wall_ns));
+        continue;
+      }
+      entry.absent_since_ns.reset();
+      const bool has_news = IsOpen(entry.incident) && TakeLedgerShare(ledger, entry.incident);
+      if (has_news) events.push_back(Publish(entry, IncidentEvent::Kind::kNoted, wall_ns));
     }
   }
-  for (const auto& [cause, verdict] : present) keep(ApplyPresent({job, cause}, *verdict, wall_ns));
+  for (const auto& [cause, verdict] : present) keep(ApplyPresent({job, cause}, *verdict, ledger, wall_ns));
   std::stable_sort(events.begin(), events.end(),
                    [](const IncidentEvent& a, const IncidentEvent& b) { return a.incident.key() < b.incident.key(); });
   return events;
@@ -182,9 +188,10 @@ std::vector<IncidentEvent> IncidentBook::EndJob(const std::string& job, int64_t 
   return events;
 }
 
-std::optional<IncidentEvent> IncidentBook::ApplyPresent(const Key& key, const Verdict& verdict, int64_t wall_ns) {
+std::optional<IncidentEvent> IncidentBook::ApplyPresent(const Key& key, const Verdict& verdict,
+                                                        const SeenLedger& ledger, int64_t wall_ns) {
   auto found = entries_.find(key);
-  if (found == entries_.end()) return Open(key, verdict, wall_ns);
+  if (found == entries_.end()) return Open(key, verdict, ledger, wall_ns);
   Entry& entry = found->second;
   // An engine that was given the log up to a loss concludes what an earlier one had seen go; and who has resolved it by
   // hand may need a while until it shows.
@@ -193,10 +200,10 @@ std::optional<IncidentEvent> IncidentBook::ApplyPresent(const Key& key, const Ve
   if (!IsOpen(entry.incident) && verdict.last_seen_ns <= news_after_ns) return std::nullopt;
   entry.absent_since_ns.reset();
   entry.inherited = false;
-  if (IsOpen(entry.incident)) return Update(entry, verdict, wall_ns);
-  if (wall_ns - news_after_ns <= options_.reopen_within_ns) return Reopen(entry, verdict, wall_ns);
+  if (IsOpen(entry.incident)) return Update(entry, verdict, ledger, wall_ns);
+  if (wall_ns - news_after_ns <= options_.reopen_within_ns) return Reopen(entry, verdict, ledger, wall_ns);
   entries_.erase(found);  // long over: the same cause is a new incident
-  return Open(key, verdict, wall_ns);
+  return Open(key, verdict, ledger, wall_ns);
 }
 
 std::optional<IncidentEvent> IncidentBook::ApplyAbsent(Entry& entry, int64_t wall_ns) {
@@ -219,7 +226,8 @@ bool IncidentBook::IsToBeTold(const wire::Incident& incident, const Verdict& ver
   return !IsSuspicion(verdict) || (is_lemon_ != nullptr && is_lemon_(incident, wall_ns));
 }
 
-std::optional<IncidentEvent> IncidentBook::Open(const Key& key, const Verdict& verdict, int64_t wall_ns) {
+std::optional<IncidentEvent> IncidentBook::Open(const Key& key, const Verdict& verdict, const SeenLedger& ledger,
+                                                int64_t wall_ns) {
   if (!MakeRoom()) {
     ++refused_;
     return std::nullopt;
@@ -231,6 +239,7 @@ std::optional<IncidentEvent> IncidentBook::Open(const Key& key, const Verdict& v
   incident.set_key(key.second);
   incident.set_state(wire::Incident::STATE_OPEN);
   *incident.mutable_verdict() = Tell(incident.job(), verdict);
+  TakeLedgerShare(ledger, incident);
   incident.set_opened_wall_ns(wall_ns);
   incident.set_suspected(!IsToBeTold(incident, verdict, wall_ns));
   AddTransition(incident, incident.suspected() ? "suspected" : "opened", wall_ns, ReasonToTell(incident, verdict));
@@ -250,13 +259,16 @@ IncidentEvent IncidentBook::Begin(Entry& entry, IncidentEvent::Kind kind, int64_
   return Publish(entry, kind, wall_ns);
 }
 
-std::optional<IncidentEvent> IncidentBook::Update(Entry& entry, const Verdict& verdict, int64_t wall_ns) {
+std::optional<IncidentEvent> IncidentBook::Update(Entry& entry, const Verdict& verdict, const SeenLedger& ledger,
+                                                  int64_t wall_ns) {
   wire::Incident& incident = entry.incident;
   wire::Verdict newer = Tell(incident.job(), verdict);
   CopyProfileEvidence(incident.verdict(), newer);
   const std::string change = MaterialChange(incident.verdict(), newer);
   if (!SaysTheSame(incident.verdict(), newer)) entry.has_news = true;
   *incident.mutable_verdict() = std::move(newer);
+  if (!change.empty()) incident.clear_ledger_share();  // it was of another finding
+  if (TakeLedgerShare(ledger, incident)) entry.has_news = true;
   const bool due = wall_ns - incident.updated_wall_ns() >= options_.update_every_ns;
   if (incident.suspected() && (due || !IsSuspicion(verdict)) && IsToBeTold(incident, verdict, wall_ns)) {
     incident.set_suspected(false);
@@ -270,7 +282,7 @@ std::optional<IncidentEvent> IncidentBook::Update(Entry& entry, const Verdict& v
   return Publish(entry, IncidentEvent::Kind::kUpdated, wall_ns);
 }
 
-IncidentEvent IncidentBook::Reopen(Entry& entry, const Verdict& verdict, int64_t wall_ns) {
+IncidentEvent IncidentBook::Reopen(Entry& entry, const Verdict& verdict, const SeenLedger& ledger, int64_t wall_ns) {
   wire::Incident& incident = entry.incident;
   incident.set_state(wire::Incident::STATE_OPEN);
   incident.set_resolved_wall_ns(0);
@@ -282,6 +294,8 @@ IncidentEvent IncidentBook::Reopen(Entry& entry, const Verdict& verdict, int64_t
   wire::Verdict newer = Tell(incident.job(), verdict);
   CopyProfileEvidence(incident.verdict(), newer);
   *incident.mutable_verdict() = std::move(newer);
+  incident.clear_ledger_share();  // of the last time
+  TakeLedgerShare(ledger, incident);
   incident.set_suspected(incident.suspected() && !IsToBeTold(incident, verdict, wall_ns));
   AddTransition(incident, "reopened", wall_ns, Headline(incident.verdict()));
   NoteFlapping(incident, wall_ns);

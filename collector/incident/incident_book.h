@@ -26,6 +26,7 @@
 #include "collector/incident/incident_state.h"
 #include "collector/incident/profile_evidence.h"
 #include "detector/engine/job_engine.h"
+#include "detector/verdict/job_report.h"
 #include "proto/incident.pb.h"
 
 namespace lockstep {
@@ -91,9 +92,10 @@ class IncidentBook {
   // published every `update_every_ns`.
   //
   // `is_well`: its steps take no longer than they ought to. What rests on profiles ends by that, or by a newer profile:
-  // the engine, which sees none, does not miss it.
+  // the engine, which sees none, does not miss it. `ledger`: of the job. Incidents keep what it says of their findings;
+  // that alone is news when it is the first time.
   std::vector<IncidentEvent> Apply(const std::string& job, const JobEngine::Conclusion& conclusion, int64_t wall_ns,
-                                   bool is_well = false);
+                                   bool is_well = false, const SeenLedger& ledger = {});
 
   // Ranks of `job` were profiled. A finding joins the open incident that names its culprits, or has its cause, or else
   // is of the whole job as the finding is; an observation joins the incident because of which profiles were taken. An
@@ -145,15 +147,16 @@ class IncidentBook {
   // A cause that is named more exactly than before ("node-1", then a rank of it) goes on as the same incident.
   void ContinueAs(const std::string& job, const std::string& cause,
                   const std::map<std::string, const Verdict*>& present);
-  std::optional<IncidentEvent> ApplyPresent(const Key& key, const Verdict& verdict, int64_t wall_ns);
+  std::optional<IncidentEvent> ApplyPresent(const Key& key, const Verdict& verdict, const SeenLedger& ledger,
+                                            int64_t wall_ns);
   std::optional<IncidentEvent> ApplyAbsent(Entry& entry, int64_t wall_ns);
   // A verdict about `job` as it is told.
   wire::Verdict Tell(const std::string& job, const Verdict& verdict) const;
   // Whether somebody has to hear of it although it may be no more than an observation.
   bool IsToBeTold(const wire::Incident& incident, const Verdict& verdict, int64_t wall_ns) const;
-  std::optional<IncidentEvent> Open(const Key& key, const Verdict& verdict, int64_t wall_ns);
-  std::optional<IncidentEvent> Update(Entry& entry, const Verdict& verdict, int64_t wall_ns);
-  IncidentEvent Reopen(Entry& entry, const Verdict& verdict, int64_t wall_ns);
+  std::optional<IncidentEvent> Open(const Key& key, const Verdict& verdict, const SeenLedger& ledger, int64_t wall_ns);
+  std::optional<IncidentEvent> Update(Entry& entry, const Verdict& verdict, const SeenLedger& ledger, int64_t wall_ns);
+  IncidentEvent Reopen(Entry& entry, const Verdict& verdict, const SeenLedger& ledger, int64_t wall_ns);
   // Tells of an incident that has just opened, unless it is quiet from the beginning.
   IncidentEvent Begin(Entry& entry, IncidentEvent::Kind kind, int64_t wall_ns);
   void NoteFlapping(wire::Incident& incident, int64_t wall_ns) const;

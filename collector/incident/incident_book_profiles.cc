@@ -9,8 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "collector/incident/incident_book.h"
+#include "collector/incident/ledger_share.h"
 #include "collector/incident/profile_evidence.h"
-#include "detector/verdict/ledger_line.h"
 
 namespace lockstep {
 namespace {
@@ -40,7 +40,7 @@ void IncidentBook::OpenByProfile(const Key& key, const Verdict& finding, const w
                                  std::map<Entry*, IncidentEvent::Kind>& opened) {
   Verdict now = finding;
   now.first_seen_ns = now.last_seen_ns = wall_ns;
-  const std::optional<IncidentEvent> event = ApplyPresent(key, now, wall_ns);
+  const std::optional<IncidentEvent> event = ApplyPresent(key, now, SeenLedger(), wall_ns);
   const auto entry = entries_.find(key);
   if (!event.has_value() || entry == entries_.end()) return;  // there is no room, or somebody has resolved it by hand
   *entry->second.incident.mutable_verdict()->mutable_evidence() = found.evidence();
@@ -52,13 +52,7 @@ std::vector<IncidentBook::ProfiledCost> IncidentBook::ProfiledCosts(const std::s
   for (auto it = entries_.lower_bound({job, ""}); it != entries_.end() && it->first.first == job; ++it) {
     const wire::Incident& incident = it->second.incident;
     if (!IsOpen(incident) || !RestsOnProfiles(incident)) continue;
-    const wire::Verdict& verdict = incident.verdict();
-    Culprit first;
-    if (!verdict.culprits().empty()) {
-      first.rank = verdict.culprits(0).rank();
-      first.host = verdict.culprits(0).host();
-    }
-    costs.push_back({FindingName(verdict.class_(), &first), verdict.cost().slowdown_fraction()});
+    costs.push_back({FindingOf(incident.verdict()), incident.verdict().cost().slowdown_fraction()});
   }
   std::stable_sort(costs.begin(), costs.end(),
                    [](const ProfiledCost& a, const ProfiledCost& b) { return a.share > b.share; });

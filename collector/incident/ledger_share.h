@@ -1,0 +1,22 @@
+// What the finding of an incident explains of the time of its job's steps. Pure.
+
+#ifndef LOCKSTEP_COLLECTOR_INCIDENT_LEDGER_SHARE_H_
+#define LOCKSTEP_COLLECTOR_INCIDENT_LEDGER_SHARE_H_
+
+#include <string>
+
+#include "detector/verdict/job_report.h"
+#include "proto/incident.pb.h"
+
+namespace lockstep {
+
+// What the ledger of a job calls the finding of `verdict`.
+std::string FindingOf(const wire::Verdict& verdict);
+
+// Gives `incident` what its finding has in `ledger`. Where the finding has no line there, the incident keeps what an
+// earlier look said of it. True: it had nothing before. O(lines).
+bool TakeLedgerShare(const SeenLedger& ledger, wire::Incident& incident);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COLLECTOR_INCIDENT_LEDGER_SHARE_H_
