@@ -48,7 +48,7 @@ class JobsCommand final : public Command {
                     SecondsText(job.step_seconds_median()), AgeText(job.last_seen_wall_ns(), now), job.note()});
     }
     context.out << (table.empty() ? "no jobs\n" : table.Render(context.width, context.colour));
-    const std::string ledgers = LedgersText(response);
+    const std::string ledgers = LedgersText(response, now);
     if (!ledgers.empty()) context.out << "\n" << ledgers;
     return ExitCode::kOk;
   }

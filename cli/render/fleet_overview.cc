@@ -107,7 +107,7 @@ std::string OverviewText(const FleetOverview& overview, int width, int height, b
   std::string text =
       absl::StrCat(Shortened(HeadLine(overview), width > 0 ? static_cast<size_t>(width) : SIZE_MAX), "\n\n");
   text += overview.jobs.jobs().empty() ? "no jobs\n" : JobTable(overview).Render(width, coloured);
-  const std::string ledgers = LedgersText(overview.jobs);
+  const std::string ledgers = LedgersText(overview.jobs, overview.status.time_line_wall_ns());
   if (!ledgers.empty()) absl::StrAppend(&text, "\n", ledgers);
   if (!overview.incidents.incidents().empty()) {
     absl::StrAppend(&text, "\n", IncidentTable(overview).Render(width, coloured));

@@ -49,11 +49,15 @@ std::string LedgerText(const TimeLedger& ledger) {
   return text;
 }
 
-std::string LedgersText(const wire::ListJobsResponse& jobs) {
+std::string LedgersText(const wire::ListJobsResponse& jobs, int64_t now_wall_ns) {
   std::string text;
   for (const wire::Job& job : jobs.jobs()) {
     const std::string line = LedgerText(LedgerOf(job.ledger()));
-    if (!line.empty()) absl::StrAppend(&text, Printable(job.job()), ": ", line, "\n");
+    if (line.empty()) continue;
+    absl::StrAppend(&text, Printable(job.job()), ": ", line);
+    const int64_t seen_ns = job.ledger().seen_wall_ns();
+    if (seen_ns != 0) absl::StrAppend(&text, ", as of ", AgeText(seen_ns, now_wall_ns), " ago");
+    text += "\n";
   }
   return text;
 }

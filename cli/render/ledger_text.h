@@ -4,6 +4,7 @@
 #ifndef LOCKSTEP_CLI_RENDER_LEDGER_TEXT_H_
 #define LOCKSTEP_CLI_RENDER_LEDGER_TEXT_H_
 
+#include <cstdint>
 #include <string>
 
 #include "detector/verdict/job_report.h"
@@ -17,8 +18,9 @@ namespace lockstep {
 // "" where there is nothing to account for.
 std::string LedgerText(const TimeLedger& ledger);
 
-// Of the jobs that have anything to account for, a line each that begins with the job's name.
-std::string LedgersText(const wire::ListJobsResponse& jobs);
+// Of the jobs that have anything to account for, a line each that begins with the job's name, and says how long before
+// `now_wall_ns` the look was: one that could not judge leaves the ledger of an earlier one standing.
+std::string LedgersText(const wire::ListJobsResponse& jobs, int64_t now_wall_ns);
 
 // What one finding explains: "It explains 150 ms of the 1.2 s of a step (950 ms without a fault); 50 ms are
 // unexplained, as of 2026-01-02 03:04:05 UTC."

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "base/clock.h"
 #include "base/testing/sim_clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -39,9 +40,12 @@ TEST(LedgerTextTest, ListsJobsThatHaveAnythingToAccountFor) {
   *jobs.add_jobs() = SlowJob();
   wire::Job& healthy = *jobs.add_jobs();
   healthy.set_job("other");
-  EXPECT_EQ(LedgersText(jobs),
-            "demo: a step takes 1.5 s (mean): 1 s that it needs + 200 ms compute_slow node-1 + 200 ms compute_slow "
-            "node-2 + 100 ms unexplained (error 10 ms)\n");
+  const std::string text =
+      "demo: a step takes 1.5 s (mean): 1 s that it needs + 200 ms compute_slow node-1 + 200 ms compute_slow "
+      "node-2 + 100 ms unexplained (error 10 ms)";
+  EXPECT_EQ(LedgersText(jobs, SimClock::kStartWallNanos), text + "\n") << "of a collector that does not say when";
+  jobs.mutable_jobs(0)->mutable_ledger()->set_seen_wall_ns(SimClock::kStartWallNanos);
+  EXPECT_EQ(LedgersText(jobs, SimClock::kStartWallNanos + 192 * kNanosPerSecond), text + ", as of 3m12s ago\n");
 }
 
 TEST(WhatIfTextTest, SaysWhatEachGivesBackAloneAndWithThoseAbove) {
