@@ -121,6 +121,24 @@ class Planted(unittest.TestCase):
         for name in planted:
             self.assertIn(name, found)
 
+    def test_the_two_simulators_share_no_code(self):
+        planted = {
+            "sim/second/a.cc": '#include "sim/episode.h"\n',
+            "sim/second/b_test.cc": '#include "sim/testing/c.h"\n',
+            "sim/capture/d.cc": '#include "sim/second/world.h"\n',
+            "sim/e_test.cc": '#include "sim/second/world.h"\n',
+            "sim/second/testing/f.h": '#include "sim/chance.h"\n',
+        }
+        allowed = {
+            "sim/second/g.cc": '#include "sim/second/world.h"\n#include "formats/file_writer.h"\n',
+            "sim/h.cc": '#include "sim/capture/capture_writer.h"\n',
+            "eval/fleets/i.cc": '#include "sim/second/truth.h"\n#include "sim/episode.h"\n',
+            "cli/j.cc": '#include "sim/second/truth.h"\n#include "sim/episode.h"\n',
+            "eval/live/k_test.cc": '#include "sim/second/planting.h"\n',
+        }
+        found = list(dependency_graph.violations(self.plant({**planted, **allowed})))
+        self.assertEqual([line.split(":")[0] for line in found], sorted(planted))
+
     def test_undeclared_direct_include_is_seen(self):
         planted = {
             "base/BUILD.bazel": 'cc_library(name = "a", hdrs = ["a.h"])\n'
