@@ -51,6 +51,7 @@
 #include "detector/structure/structural_verdicts.h"
 #include "detector/verdict/cost_limit.h"
 #include "detector/verdict/job_state.h"
+#include "detector/verdict/many_named.h"
 #include "detector/verdict/reason.h"
 #include "detector/verdict/trace_names.h"
 
@@ -401,6 +402,7 @@ Judgement Judge(const JobEvidence& evidence, const DiagnosisOptions& options) {
   const FoundSlowness slowness = AddSlowness(analysis, options, std::move(found), &report);
   JoinGpuWithItsGroup(&report.verdicts);
   DropEchoesOfDearer(&report.verdicts);
+  NameNobodyOfMany({.hosts = evidence.trace.hosts.size(), .ranks = evidence.trace.ranks.size()}, &report.verdicts);
   std::stable_sort(report.verdicts.begin(), report.verdicts.end(), [](const Verdict& a, const Verdict& b) {
     if (IsHang(a.verdict_class) != IsHang(b.verdict_class)) return IsHang(a.verdict_class);
     if (IsPlanned(a) != IsPlanned(b)) return IsPlanned(b);

@@ -9,12 +9,12 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
-#include "base/shares.h"
 #include "detector/network/path_class.h"
 #include "detector/network/slow_paths.h"
 #include "detector/network/transfer_stall.h"
 #include "detector/stats/robust.h"
 #include "detector/verdict/confidence.h"
+#include "detector/verdict/many_named.h"
 #include "detector/verdict/network_reasons.h"
 #include "detector/verdict/trace_names.h"
 
@@ -25,14 +25,6 @@ namespace {
 constexpr size_t kMinAgreeing = 2;
 // As many as a sentence lists.
 constexpr size_t kHostsShown = 8;
-constexpr size_t kMostOfOneFault = 2;  // the ends of a link
-// Of the job's hosts, or ranks; a cause that lies among more than these names nobody.
-constexpr double kMostNamed = kMinorPart;
-
-// Of so many hosts or ranks of the job.
-bool IsFew(size_t count, size_t all) {
-  return count <= kMostOfOneFault || static_cast<double>(count) <= kMostNamed * static_cast<double>(all);
-}
 
 class Writer {
  public:
@@ -81,8 +73,8 @@ class Writer {
   // Nobody where so many are meant that the evidence tells nothing about any of them. Of a group the members count, not
   // the hosts that it spans.
   void AddCulprits(const PathCause& cause, Verdict* verdict) const {
-    const bool few = cause.kind == PathCauseKind::kGroup ? IsFew(cause.ranks.size(), trace_.ranks.size())
-                                                         : IsFew(cause.hosts.size(), trace_.hosts.size());
+    const bool few = cause.kind == PathCauseKind::kGroup ? IsFewOf(cause.ranks.size(), trace_.ranks.size())
+                                                         : IsFewOf(cause.hosts.size(), trace_.hosts.size());
     if (!few) return;
     switch (cause.kind) {
       case PathCauseKind::kSend:
@@ -194,7 +186,7 @@ Verdict OfStall(const Trace& trace, const StepTable& steps, const TransferStall&
                   .seconds_per_step = stall.seconds / since,
                   .steps_affected_fraction = static_cast<double>(stall.steps) / since};
   verdict.advice = Advice::kCheckLink;
-  const bool named = IsFew(stall.hosts.size(), trace.hosts.size());
+  const bool named = IsFewOf(stall.hosts.size(), trace.hosts.size());
   const double confidence = stall.told_apart ? kLikelyConfidence : 1.0 / static_cast<double>(stall.hosts.size());
   const bool link = stall.kind == PathCauseKind::kLink;
   if (link) {
