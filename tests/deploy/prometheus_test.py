@@ -13,7 +13,8 @@ from places import ROOT
 
 FILES = ROOT / "deploy/prometheus"
 REGISTRIES = ("collector/metrics.cc", "collector/alert_metrics.cc", "collector/history_metrics.cc",
-              "collector/hook/incident_hook.cc", "collector/profiles/profile_metrics.cc", "agent/metrics.cc")
+              "collector/job_metrics.cc", "collector/hook/incident_hook.cc", "collector/profiles/profile_metrics.cc",
+              "agent/metrics.cc")
 
 
 def promtool(*arguments):
