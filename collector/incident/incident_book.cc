@@ -267,7 +267,6 @@ std::optional<IncidentEvent> IncidentBook::Update(Entry& entry, const Verdict& v
   const std::string change = MaterialChange(incident.verdict(), newer);
   if (!SaysTheSame(incident.verdict(), newer)) entry.has_news = true;
   *incident.mutable_verdict() = std::move(newer);
-  if (!change.empty()) incident.clear_ledger_share();  // it was of another finding
   if (TakeLedgerShare(ledger, incident)) entry.has_news = true;
   const bool due = wall_ns - incident.updated_wall_ns() >= options_.update_every_ns;
   if (incident.suspected() && (due || !IsSuspicion(verdict)) && IsToBeTold(incident, verdict, wall_ns)) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <vector>
 
 #include "collector/incident/incident_book_fixture.h"
@@ -59,6 +60,21 @@ TEST_F(IncidentBookTest, AnIncidentTakesItsOwnLineOfTheLedger) {
     EXPECT_EQ(share.reference_seconds(), 1);
     EXPECT_EQ(share.unexplained_seconds(), 0.125);
     EXPECT_EQ(share.seen_wall_ns(), 7);
+  }
+}
+
+// Counters say why a GPU is slow, and operations what that costs.
+TEST_F(IncidentBookTest, ALineOfTheSameCauseIsItsLine) {
+  IncidentBook book = NewBook();
+  Verdict throttled = SlowRank("node-1", 3), adapter = SlowRank("node-1", 3);
+  throttled.verdict_class = VerdictClass::kClockThrottled;
+  adapter.verdict_class = VerdictClass::kCommSlowTx;
+  const SeenLedger ledger = LedgerWith({SlowRank("node-1", 3), SlowRank("node-1", 4)}, 7);
+  const auto events = book.Apply("job", Concluded({throttled, adapter}), kStart, false, ledger);
+  ASSERT_EQ(events.size(), 2u);
+  for (const IncidentEvent& event : events) {
+    EXPECT_EQ(event.incident.ledger_share().seconds(),
+              event.incident.verdict().class_() == "clock_throttled" ? 0.25 : 0);
   }
 }
 

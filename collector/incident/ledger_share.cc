@@ -1,9 +1,27 @@
 #include "collector/incident/ledger_share.h"
 
+#include "absl/strings/string_view.h"
 #include "detector/verdict/ledger_line.h"
 #include "detector/verdict/verdict.h"
 
 namespace lockstep {
+namespace {
+
+// The beginning of the keys of all causes that may be seen as this class; "" = no class of the detector.
+std::string FamilyOf(absl::string_view verdict_class) {
+  for (int i = 0; i <= static_cast<int>(VerdictClass::kCounterOutlier); ++i) {
+    const auto known = static_cast<VerdictClass>(i);
+    if (verdict_class == Name(known)) return CauseKey(Verdict::Observation(known));
+  }
+  return "";
+}
+
+bool MaySeeTheSame(absl::string_view verdict_class, absl::string_view other) {
+  const std::string family = FamilyOf(verdict_class);
+  return verdict_class == other || (!family.empty() && family == FamilyOf(other));
+}
+
+}  // namespace
 
 std::string FindingOf(const wire::Verdict& verdict) {
   if (verdict.culprits().empty()) return FindingName(verdict.class_(), nullptr);
@@ -14,11 +32,15 @@ std::string FindingOf(const wire::Verdict& verdict) {
 
 bool TakeLedgerShare(const SeenLedger& ledger, wire::Incident& incident) {
   if (ledger.ledger.empty()) return false;
+  const std::string& verdict_class = incident.verdict().class_();
   const std::string finding = FindingOf(incident.verdict());
+  const absl::string_view named = absl::string_view(finding).substr(verdict_class.size());
   bool has_line = false;
   double seconds = 0;
   for (const LedgerLine& line : ledger.ledger.lines) {
-    if (line.finding != finding) continue;
+    const absl::string_view text = line.finding;
+    const absl::string_view line_class = text.substr(0, text.find(' '));
+    if (text.substr(line_class.size()) != named || !MaySeeTheSame(line_class, verdict_class)) continue;
     has_line = true;
     seconds += line.seconds;
   }
