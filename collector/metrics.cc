@@ -1,7 +1,5 @@
 #include "collector/metrics.h"
 
-#include <utility>
-
 namespace lockstep {
 namespace {
 
