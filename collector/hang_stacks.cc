@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "collector/demands/demand_targets.h"
-#include "collector/incident/hang_classes.h"
+#include "detector/verdict/verdict.h"
 #include "proto/stacks.pb.h"
 
 namespace lockstep {
@@ -14,8 +14,8 @@ namespace {
 
 constexpr char kKind[] = "stacks";
 
-bool IsHang(const wire::Incident& incident) {
-  return IsHangClass(incident.verdict().class_()) && !incident.suspected() &&
+bool IsOpenHang(const wire::Incident& incident) {
+  return IsHangInCalls(incident.verdict().class_()) && !incident.suspected() &&
          incident.state() == wire::Incident::STATE_OPEN;
 }
 
@@ -30,7 +30,7 @@ bool IsAccused(const wire::Incident& incident, const DemandTarget& process) {
 
 std::vector<DemandTarget> StackTargets(const wire::Incident& incident, const std::vector<wire::Rank>& ranks) {
   std::vector<DemandTarget> targets;
-  if (!IsHang(incident)) return targets;
+  if (!IsOpenHang(incident)) return targets;
   std::vector<const wire::Rank*> victims;
   for (const wire::Rank& rank : ranks) {
     if (rank.process_state() == "gone") continue;
@@ -52,7 +52,7 @@ std::vector<DemandTarget> StackTargets(const wire::Incident& incident, const std
 void HangStacks::Restore(absl::Span<const wire::Incident> incidents) {
   MutexLock lock(mutex_);
   for (const wire::Incident& incident : incidents) {
-    if (IsHang(incident)) taken_[incident.id()] = {incident.job(), {}, /*is_of_earlier_life=*/true};
+    if (IsOpenHang(incident)) taken_[incident.id()] = {incident.job(), {}, /*is_of_earlier_life=*/true};
   }
 }
 
@@ -61,7 +61,7 @@ void HangStacks::Announce(const IncidentEvent& event) {
   if (!parts_.enabled) return;
   if (event.kind == IncidentEvent::Kind::kResolved) return Forget(event.incident.id());
   if (event.kind == IncidentEvent::Kind::kReopened) Forget(event.incident.id());
-  if (!IsHang(event.incident)) return;
+  if (!IsOpenHang(event.incident)) return;
   const auto snapshots = parts_.snapshots();
   const std::vector<wire::Rank>* const ranks = RanksOf(snapshots, event.incident.job());
   if (ranks == nullptr) return;

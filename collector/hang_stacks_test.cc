@@ -54,13 +54,16 @@ TEST(StackTargetsTest, CulpritsAndTwoVictimsOfOtherHosts) {
   EXPECT_THAT(RanksOf(StackTargets(Hang("hang_not_entered", {1}), Ranks(8))), ElementsAre(1, 2, 3));
   EXPECT_THAT(RanksOf(StackTargets(Hang("deadlock", {0, 1, 2, 3, 4, 5}), Ranks(8))), ElementsAre(0, 1, 2, 3, 6, 7));
   EXPECT_THAT(RanksOf(StackTargets(Hang("hang_in_communication", {1}), Ranks(2))), ElementsAre(1, 0));
+  EXPECT_THAT(RanksOf(StackTargets(Hang("collective_mismatch", {1}), Ranks(2))), ElementsAre(1, 0));
   wire::Incident host = Hang("hang_not_entered", {-1});
   host.mutable_verdict()->mutable_culprits(0)->set_host("node-1");
   EXPECT_THAT(RanksOf(StackTargets(host, Ranks(6))), ElementsAre(2, 3, 0, 1));
 }
 
 TEST(StackTargetsTest, NobodyOfWhatIsNoHangAndNobodyWhoIsGone) {
-  EXPECT_THAT(StackTargets(Hang("compute_slow", {1}), Ranks(8)), IsEmpty());
+  for (const char* const other : {"compute_slow", "process_dead", "machine_unreachable", "gpu_fault"}) {
+    EXPECT_THAT(StackTargets(Hang(other, {1}), Ranks(8)), IsEmpty()) << other;
+  }
   wire::Incident suspected = Hang("hang_not_entered", {1});
   suspected.set_suspected(true);
   EXPECT_THAT(StackTargets(suspected, Ranks(8)), IsEmpty());

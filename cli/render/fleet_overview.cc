@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <map>
 
 #include "absl/strings/str_cat.h"
@@ -28,7 +29,8 @@ std::string RanksText(const wire::Job& job) {
 // By job: the open incident that costs most, of which a standstill costs more than all else.
 std::map<std::string, const wire::Incident*> Costliest(const wire::ListIncidentsResponse& incidents) {
   const auto cost = [](const wire::Incident& incident) {
-    return CostText(incident.verdict()) == "stopped" ? 1e9 : incident.verdict().cost().slowdown_fraction();
+    const wire::Verdict& verdict = incident.verdict();
+    return JobStandsStill(verdict) ? std::numeric_limits<double>::infinity() : verdict.cost().slowdown_fraction();
   };
   std::map<std::string, const wire::Incident*> costliest;
   for (const wire::Incident& incident : incidents.incidents()) {

@@ -69,6 +69,15 @@ TEST(FleetOverviewTest, AJobIsShownWithWhatCostsItMost) {
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
 }
 
+TEST(FleetOverviewTest, AStoppingFaultOfAGpuCostsMoreThanASlowLink) {
+  FleetOverview overview;
+  AddJob(overview, "a", "hung", 4, 4);
+  AddIncident(overview, 1, "a", "link_slow", 0.9);
+  AddIncident(overview, 2, "a", "gpu_fault", 0);
+  const std::string text = OverviewText(overview, /*width=*/0, /*height=*/0, /*coloured=*/false);
+  EXPECT_THAT(text, HasSubstr("stopped  node-2 gpu_fault\n"));
+}
+
 TEST(FleetOverviewTest, FitsTheTerminalAndIsColouredOnlyIfAskedFor) {
   const std::string text = OverviewText(SomeFleet(), /*width=*/60, /*height=*/6, /*coloured=*/true);
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 6);

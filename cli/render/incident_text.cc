@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -11,16 +12,10 @@
 #include "cli/render/ledger_text.h"
 #include "cli/render/quantity_text.h"
 #include "cli/render/text_table.h"
+#include "detector/verdict/verdict.h"
 
 namespace lockstep {
 namespace {
-
-// Classes whose job makes no progress at all: a cost per step means nothing for them.
-bool JobStandsStill(const std::string& verdict_class) {
-  static constexpr absl::string_view kStopped[] = {"hang_not_entered", "hang_in_communication", "collective_mismatch",
-                                                   "deadlock",         "process_dead",          "machine_unreachable"};
-  return std::find(std::begin(kStopped), std::end(kStopped), verdict_class) != std::end(kStopped);
-}
 
 std::string OnsetSentence(const wire::Incident& incident) {
   const wire::Verdict& verdict = incident.verdict();
@@ -53,7 +48,7 @@ std::string OthersSentence(const wire::Verdict& verdict) {
 }
 
 std::string CostSentence(const wire::Verdict& verdict) {
-  if (JobStandsStill(verdict.class_())) return "The job makes no progress while this lasts: all of its machines wait.";
+  if (JobStandsStill(verdict)) return "The job makes no progress while this lasts: all of its machines wait.";
   const wire::Cost& cost = verdict.cost();
   if (cost.slowdown_fraction() == 0 && cost.seconds_per_step() == 0) return "Not known.";
   return absl::StrFormat(
@@ -166,8 +161,17 @@ std::string CulpritsText(const wire::Verdict& verdict) {
   return verdict.culprits_size() == 1 ? first : absl::StrCat(first, " and ", verdict.culprits_size() - 1, " more");
 }
 
+bool JobStandsStill(const wire::Verdict& verdict) {
+  const std::optional<VerdictClass> verdict_class = ClassOf(verdict.class_());
+  if (!verdict_class.has_value() || !IsHang(*verdict_class)) return false;
+  if (*verdict_class != VerdictClass::kGpuFault) return true;
+  const double slowdown = verdict.cost().slowdown_fraction();
+  const bool has_price = slowdown > 0 && slowdown < 1;
+  return !has_price && verdict.scope() != Name(VerdictScope::kUnknown);
+}
+
 std::string CostText(const wire::Verdict& verdict) {
-  if (JobStandsStill(verdict.class_())) return "stopped";
+  if (JobStandsStill(verdict)) return "stopped";
   return verdict.cost().slowdown_fraction() > 0 ? PercentText(verdict.cost().slowdown_fraction()) : "-";
 }
 

@@ -21,6 +21,10 @@ std::string CulpritText(const wire::Culprit& culprit);
 // The first culprit, and how many more there are.
 std::string CulpritsText(const wire::Verdict& verdict);
 
+// Whether the job makes no progress, so that a cost per step means nothing: of hangs. A GPU may have a fault that its
+// job survives; then the fault has a measured cost, or accuses nobody.
+bool JobStandsStill(const wire::Verdict& verdict);
+
 // Share of the step time that the fault costs, as "35 %"; "stopped" for a job that stands still; "-" when unknown.
 std::string CostText(const wire::Verdict& verdict);
 

@@ -121,6 +121,21 @@ TEST(IncidentTextTest, AHangHasNoCostPerStep) {
   EXPECT_EQ(CostText(incident.verdict()), "stopped");
 }
 
+TEST(IncidentTextTest, AJobThatAGpuFaultStopsIsStoppedAndOneThatSurvivesItIsNot) {
+  wire::Verdict verdict;
+  verdict.set_class_("gpu_fault");
+  verdict.set_scope("machine");
+  EXPECT_EQ(CostText(verdict), "stopped");
+  EXPECT_TRUE(JobStandsStill(verdict));
+  verdict.mutable_cost()->set_slowdown_fraction(1);
+  EXPECT_EQ(CostText(verdict), "stopped") << "everything is not a slowdown";
+  verdict.mutable_cost()->set_slowdown_fraction(0.25);
+  EXPECT_EQ(CostText(verdict), "25 %");
+  verdict.clear_cost();
+  verdict.set_scope("unknown");
+  EXPECT_EQ(CostText(verdict), "-") << "a fault that is observed and accuses nobody stops nothing";
+}
+
 TEST(IncidentTextTest, WhatEndedWithItsJobIsNotCalledResolved) {
   wire::Incident incident = SlowRank();
   incident.set_state(wire::Incident::STATE_RESOLVED);

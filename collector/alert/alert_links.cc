@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
-#include "collector/incident/hang_classes.h"
+#include "detector/verdict/verdict.h"
 
 namespace lockstep {
 namespace {
@@ -34,7 +34,7 @@ std::string ConsolePage(const AlertLinks& links, const wire::Incident& incident)
 }
 
 std::string StacksPage(const AlertLinks& links, const wire::Incident& incident) {
-  return IsHangClass(incident.verdict().class_()) ? PageOf(links.stacks_url, incident) : "";
+  return IsHangInCalls(incident.verdict().class_()) ? PageOf(links.stacks_url, incident) : "";
 }
 
 std::string RunbookPage(const AlertLinks& links, absl::string_view verdict_class) {

@@ -6,15 +6,10 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
+#include "detector/verdict/verdict.h"
 
 namespace lockstep {
 namespace {
-
-// Everything else is a warning: the job goes on.
-constexpr absl::string_view kCriticalClasses[] = {
-    "hang_not_entered", "hang_in_communication", "collective_mismatch", "deadlock",
-    "process_dead",     "machine_unreachable",   "gpu_fault",
-};
 
 constexpr absl::string_view kLeftOut = "...";
 
@@ -33,12 +28,7 @@ bool IsInsideCharacter(char c) { return (static_cast<unsigned char>(c) & 0xC0) =
 
 }  // namespace
 
-const char* SeverityOf(absl::string_view verdict_class) {
-  for (const absl::string_view critical : kCriticalClasses) {
-    if (critical == verdict_class) return kCritical;
-  }
-  return kWarning;
-}
+const char* SeverityOf(absl::string_view verdict_class) { return IsHang(verdict_class) ? kCritical : kWarning; }
 
 std::string SummaryOf(const wire::Incident& incident) {
   const wire::Verdict& verdict = incident.verdict();

@@ -15,7 +15,7 @@ namespace lockstep {
 inline constexpr char kCritical[] = "critical";
 inline constexpr char kWarning[] = "warning";
 
-// kCritical if the job stands still or lost hardware, else kWarning; by class.
+// kCritical for a class of hangs (IsHang): the job stands still or lost hardware. Else kWarning: the job goes on.
 const char* SeverityOf(absl::string_view verdict_class);
 
 // One sentence: what, who, which job.

@@ -35,8 +35,13 @@ TEST(IncidentTextTest, LinksHoldTheIncidentAndItsJob) {
 }
 
 TEST(IncidentTextTest, AStandstillIsCritical) {
-  EXPECT_STREQ(SeverityOf("gpu_fault"), "critical");
+  for (const char* const hang : {"hang_not_entered", "hang_in_communication", "collective_mismatch", "deadlock",
+                                 "process_dead", "machine_unreachable", "gpu_fault"}) {
+    EXPECT_STREQ(SeverityOf(hang), "critical") << hang;
+  }
   EXPECT_STREQ(SeverityOf("compute_slow"), "warning");
+  EXPECT_STREQ(SeverityOf("pause"), "warning");
+  EXPECT_STREQ(SeverityOf("class_of_next_year"), "warning");
   EXPECT_STREQ(SeverityOf(""), "warning");
 }
 

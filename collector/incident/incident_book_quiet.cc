@@ -8,36 +8,23 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "collector/incident/incident_action.h"
 #include "collector/incident/incident_book.h"
 #include "collector/incident/incident_state.h"
 #include "detector/verdict/verdict.h"
 
 namespace lockstep {
-namespace {
-
-// As IsHang, of a class by its name.
-bool StopsJob(absl::string_view verdict_class) {
-  for (int i = 0; i <= static_cast<int>(VerdictClass::kCounterOutlier); ++i) {
-    const auto of = static_cast<VerdictClass>(i);
-    if (verdict_class == Name(of)) return IsHang(of);
-  }
-  return false;
-}
-
-}  // namespace
 
 // O(incidents of the job), for each that opens.
 void IncidentBook::FoldIntoStorm(Entry& entry, int64_t wall_ns) {
   const std::string& job = entry.incident.job();
-  const bool stops = StopsJob(entry.incident.verdict().class_());
+  const bool stops = IsHang(entry.incident.verdict().class_());
   int others = 0;
   Entry* leader = nullptr;
   for (auto it = entries_.lower_bound({job, ""}); it != entries_.end() && it->first.first == job; ++it) {
     Entry& other = it->second;
     const bool counts = &other != &entry && wall_ns - other.began_ns <= options_.storm_within_ns &&
-                        StopsJob(other.incident.verdict().class_()) == stops;
+                        IsHang(other.incident.verdict().class_()) == stops;
     if (!counts) continue;
     if (other.incident.folded_under() != 0 || !IsQuiet(other.incident)) ++others;
     if (!IsOpen(other.incident)) continue;

@@ -317,6 +317,9 @@ TEST_F(StormTest, WhatStopsTheJobIsNeverFoldedUnderWhatDoesNot) {
   std::vector<Verdict> verdicts = SlowHosts(0, 6, 1);
   verdicts.push_back(Hang("h", 1));
   EXPECT_THAT(Told(Second(book, 1, verdicts)), ElementsAre("opened 7"));
+  verdicts.push_back(
+      About(Verdict::Accusation(VerdictScope::kMachine, VerdictClass::kGpuFault), "g", kStart + 2 * kSecond));
+  EXPECT_THAT(Told(Second(book, 2, verdicts)), ElementsAre("opened 8")) << "a fault of a GPU stops it as well";
 }
 
 TEST_F(StormTest, WhenTheOneThatStandsForTheOthersEndsTheOldestOfThemFollows) {

@@ -20,9 +20,13 @@ constexpr size_t kMaxCulpritsInKey = 8;
 constexpr const char* kScopes[] = {"unknown", "machine", "network", "software", "structural", "job"};
 static_assert(std::size(kScopes) == static_cast<size_t>(VerdictScope::kJob) + 1);
 
+// What the cause does to the job.
+enum class Effect : uint8_t { kSlows, kStops, kStopsInCalls };
+
 struct ClassInfo {
   const char* name;
   const char* family;  // classes that may be seen one after the other of one and the same cause
+  Effect effect = Effect::kSlows;
 };
 
 constexpr ClassInfo kClasses[] = {
@@ -33,13 +37,13 @@ constexpr ClassInfo kClasses[] = {
     {"link_slow", "comm_slow"},
     {"group_slow", "comm_slow"},
     {"nvlink_slow", "comm_slow"},
-    {"hang_not_entered", "hang"},
-    {"hang_in_communication", "hang"},
-    {"collective_mismatch", "collective_mismatch"},
-    {"deadlock", "deadlock"},
-    {"process_dead", "hang"},
-    {"machine_unreachable", "hang"},
-    {"gpu_fault", "hang"},
+    {"hang_not_entered", "hang", Effect::kStopsInCalls},
+    {"hang_in_communication", "hang", Effect::kStopsInCalls},
+    {"collective_mismatch", "collective_mismatch", Effect::kStopsInCalls},
+    {"deadlock", "deadlock", Effect::kStopsInCalls},
+    {"process_dead", "hang", Effect::kStops},
+    {"machine_unreachable", "hang", Effect::kStops},
+    {"gpu_fault", "hang", Effect::kStops},
     {"pcie_degraded", "slow"},
     {"clock_throttled", "slow"},
     {"storage_stall", "slow"},
@@ -68,6 +72,12 @@ template <size_t kSize, typename Enum>
 const char* Lookup(const char* const (&names)[kSize], Enum value) {
   const auto index = static_cast<size_t>(value);
   return index < kSize ? names[index] : "unknown";
+}
+
+// Of none, as abstentions have, nothing.
+Effect EffectOf(VerdictClass verdict_class) {
+  const auto index = static_cast<size_t>(verdict_class);
+  return index < std::size(kClasses) ? kClasses[index].effect : Effect::kSlows;
 }
 
 std::string CulpritKey(const Culprit& culprit) {
@@ -125,6 +135,13 @@ const char* Name(VerdictClass verdict_class) {
   return index < std::size(kClasses) ? kClasses[index].name : "unknown";
 }
 
+std::optional<VerdictClass> ClassOf(absl::string_view name) {
+  const auto* const found =
+      std::find_if(std::begin(kClasses), std::end(kClasses), [&](const ClassInfo& info) { return name == info.name; });
+  if (found == std::end(kClasses)) return std::nullopt;
+  return static_cast<VerdictClass>(found - std::begin(kClasses));
+}
+
 Verdict Verdict::Accusation(VerdictScope scope, VerdictClass verdict_class) {
   CHECK(scope != VerdictScope::kUnknown);
   return Verdict(scope, verdict_class, Advice::kNone);
@@ -164,19 +181,18 @@ bool AccusesNode(const Verdict& verdict) {
   return verdict.scope == VerdictScope::kMachine || verdict.scope == VerdictScope::kNetwork;
 }
 
-bool IsHang(VerdictClass verdict_class) {
-  switch (verdict_class) {
-    case VerdictClass::kHangNotEntered:
-    case VerdictClass::kHangInCommunication:
-    case VerdictClass::kCollectiveMismatch:
-    case VerdictClass::kDeadlock:
-    case VerdictClass::kProcessDead:
-    case VerdictClass::kMachineUnreachable:
-    case VerdictClass::kGpuFault:
-      return true;
-    default:
-      return false;
-  }
+bool IsHang(VerdictClass verdict_class) { return EffectOf(verdict_class) != Effect::kSlows; }
+
+bool IsHang(absl::string_view class_name) {
+  const std::optional<VerdictClass> verdict_class = ClassOf(class_name);
+  return verdict_class.has_value() && IsHang(*verdict_class);
+}
+
+bool IsHangInCalls(VerdictClass verdict_class) { return EffectOf(verdict_class) == Effect::kStopsInCalls; }
+
+bool IsHangInCalls(absl::string_view class_name) {
+  const std::optional<VerdictClass> verdict_class = ClassOf(class_name);
+  return verdict_class.has_value() && IsHangInCalls(*verdict_class);
 }
 
 std::string CauseKey(const Verdict& verdict) {

@@ -13,9 +13,11 @@
 #define LOCKSTEP_DETECTOR_VERDICT_VERDICT_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "detector/verdict/reason.h"
 
 namespace lockstep {
@@ -87,6 +89,9 @@ const char* Name(VerdictClass verdict_class);
 const char* Name(Advice advice);
 const char* Name(EvidenceKind kind);
 const char* Name(JobState state);
+
+// The class of this name; none for one that this program does not know, such as that of a newer one.
+std::optional<VerdictClass> ClassOf(absl::string_view name);
 
 // As precise as the evidence and no more: rank -1 = the whole host; host empty = no host can be named.
 struct Culprit {
@@ -176,8 +181,12 @@ bool AccusesNode(const Verdict& verdict);
 // observed.
 bool IsPlanned(const Verdict& verdict);
 
-// Whether the cause keeps the whole job from going on.
+// Whether the cause keeps the whole job from going on. By name: false for a class that this program does not know.
 bool IsHang(VerdictClass verdict_class);
+bool IsHang(absl::string_view class_name);
+// A hang in which ranks stand in functions, so that their stacks tell which: nobody died and no hardware failed.
+bool IsHangInCalls(VerdictClass verdict_class);
+bool IsHangInCalls(absl::string_view class_name);
 
 // Identity of the cause, the same for every later verdict about it: class family and culprits, without numbers that
 // change. Two hang classes of one rank are one cause, since a hang may be seen from outside before it is understood.

@@ -1,7 +1,9 @@
 #include "detector/verdict/verdict.h"
 
 #include <limits>
+#include <optional>
 #include <set>
+#include <string>
 #include <type_traits>
 #include <variant>
 
@@ -56,6 +58,36 @@ TEST(VerdictTest, AnAbstentionHasNeitherClassNorScope) {
             "\"seconds_per_step\":0,\"steps_affected_fraction\":0},\"evidence\":[{\"kind\":\"abstained\",\"text\":"
             "\"3 of 8 records are lost: too many to tell that nothing is wrong.\"}],\"advice\":\"none\"}");
   EXPECT_FALSE(IsHang(verdict.verdict_class));
+}
+
+std::set<std::string> ClassesOf(bool (*holds)(VerdictClass)) {
+  std::set<std::string> names;
+  for (int i = 0; i <= static_cast<int>(VerdictClass::kCounterOutlier); ++i) {
+    if (holds(static_cast<VerdictClass>(i))) names.insert(Name(static_cast<VerdictClass>(i)));
+  }
+  return names;
+}
+
+TEST(VerdictTest, AClassIsFoundByItsNameAndByNoOther) {
+  for (int i = 0; i <= static_cast<int>(VerdictClass::kCounterOutlier); ++i) {
+    const auto of = static_cast<VerdictClass>(i);
+    EXPECT_EQ(ClassOf(Name(of)), of) << Name(of);
+    EXPECT_EQ(IsHang(Name(of)), IsHang(of)) << Name(of);
+    EXPECT_EQ(IsHangInCalls(Name(of)), IsHangInCalls(of)) << Name(of);
+  }
+  for (const char* const other : {"", "unknown", "Deadlock", "deadlock ", "class_of_next_year"}) {
+    EXPECT_EQ(ClassOf(other), std::nullopt) << other;
+    EXPECT_FALSE(IsHang(other)) << other;
+    EXPECT_FALSE(IsHangInCalls(other)) << other;
+  }
+}
+
+TEST(VerdictTest, HangsAreThese) {
+  EXPECT_EQ(ClassesOf(IsHang),
+            (std::set<std::string>{"hang_not_entered", "hang_in_communication", "collective_mismatch", "deadlock",
+                                   "process_dead", "machine_unreachable", "gpu_fault"}));
+  EXPECT_EQ(ClassesOf(IsHangInCalls),
+            (std::set<std::string>{"hang_not_entered", "hang_in_communication", "collective_mismatch", "deadlock"}));
 }
 
 TEST(VerdictTest, FurtherReasonsFollowInOrder) {

@@ -146,8 +146,7 @@ bool Judging::IsRight(const FleetScore& score) const {
   if (truth_.hang) {
     return score.exact.value_or(false) &&
            std::any_of(report_.verdicts.begin(), report_.verdicts.end(), [](const Verdict& verdict) {
-             return verdict.type() != FindingType::kAbstention &&
-                    (IsHang(verdict.verdict_class) || verdict.verdict_class == VerdictClass::kGpuFault);
+             return verdict.type() != FindingType::kAbstention && IsHang(verdict.verdict_class);
            });
   }
   if (!innocents_.empty()) return false;
