@@ -1,7 +1,8 @@
 // The middle one of some values, by each of the rules for an even number of them. Pure.
 //
 // Rules are named, because results differ: of counts and of steps the upper one is taken, of intervals the lower one,
-// and of measurements the mean of both (detector/stats/order_statistics.h). Cost O(values).
+// and of measurements the mean of both (MedianInPlace in detector/stats/order_statistics.h) or the lower one
+// (LowerMedianOrNan in detector/stats/robust.h), which is one that was measured. Cost O(values).
 
 #ifndef LOCKSTEP_BASE_MEDIAN_H_
 #define LOCKSTEP_BASE_MEDIAN_H_

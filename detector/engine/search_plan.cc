@@ -111,7 +111,7 @@ std::vector<double> LatenessOf(const Roster& roster, const SearchPlan& plan,
     if (static_cast<double>(instance.inside.size()) < kMostKnown * static_cast<double>(size_of[key.first])) continue;
     std::vector<double> durations;
     for (const auto& [unit, duration] : instance.inside) durations.push_back(duration);
-    const double middle = Median(std::move(durations));
+    const double middle = LowerMedianOrNan(std::move(durations));
     std::map<int32_t, std::pair<double, double>> of_unit;  // sum, members
     for (const auto& [unit, duration] : instance.inside) {
       of_unit[unit].first += middle - duration;
@@ -124,7 +124,7 @@ std::vector<double> LatenessOf(const Roster& roster, const SearchPlan& plan,
   std::vector<double> lateness(static_cast<size_t>(plan.units), std::numeric_limits<double>::quiet_NaN());
   for (auto& [call, late] : excess) {
     double& most = lateness[static_cast<size_t>(std::get<0>(call))];
-    most = std::fmax(most, Median(std::move(late)));
+    most = std::fmax(most, LowerMedianOrNan(std::move(late)));
   }
   return lateness;
 }

@@ -88,7 +88,7 @@ SlowGroup FindSlowGroup(const Roster& roster, const SearchPlan& plan, const std:
   const auto transfers = TransfersOf(roster, plan, scouted);
   std::map<Duty, std::vector<double>> medians;
   for (const auto& [id, by_duty] : transfers) {
-    for (const auto& [duty, seconds] : by_duty) medians[duty].push_back(Median(seconds));
+    for (const auto& [duty, seconds] : by_duty) medians[duty].push_back(LowerMedianOrNan(seconds));
   }
   std::map<Duty, double> usual;
   for (auto& [duty, seconds] : medians) {
@@ -100,7 +100,7 @@ SlowGroup FindSlowGroup(const Roster& roster, const SearchPlan& plan, const std:
     for (const auto& [duty, seconds] : by_duty) {
       const auto known = usual.find(duty);
       if (known == usual.end()) continue;
-      const double took = Median(seconds);
+      const double took = LowerMedianOrNan(seconds);
       if (took < kMinRatio * known->second || took - known->second <= most) continue;
       most = took - known->second;
       slowest = id;

@@ -49,7 +49,7 @@ class Writer {
     AddCost(cause, in_step, &verdict);
     verdict.evidence.push_back(
         {EvidenceKind::kDelayMatrix, SlowPathTransfers{.place = PlaceOf(cause),
-                                                       .times = Median(std::move(ratios)),
+                                                       .times = LowerMedianOrNan(std::move(ratios)),
                                                        .against_past = 2 * against_past > cause.paths.size(),
                                                        .in_some_steps = !in_step.empty(),
                                                        .slow_steps = std::count(in_step.begin(), in_step.end(), 1),
@@ -154,9 +154,9 @@ class Writer {
     if (known == 0) return;
     double share = 0;
     for (const double cost : costs) share += cost / static_cast<double>(known);
-    const double length = Median(lengths);
+    const double length = LowerMedianOrNan(lengths);
     if (before.size() >= kMinSlowSteps && lengths.size() >= kMinSlowSteps) {
-      share = std::min(share, std::max(0.0, 1 - Median(std::move(before)) / length));
+      share = std::min(share, std::max(0.0, 1 - LowerMedianOrNan(std::move(before)) / length));
     }
     verdict->cost = {.slowdown_fraction = share,
                      .seconds_per_step = share * length,
@@ -243,7 +243,7 @@ class LinkSearch {
     for (const int32_t path : cause.paths) {
       onsets.push_back(static_cast<double>(slow_[static_cast<size_t>(path)].first_step));
     }
-    const auto onset = static_cast<size_t>(Median(std::move(onsets)));
+    const auto onset = static_cast<size_t>(LowerMedianOrNan(std::move(onsets)));
     if (ShareOf(SlowSteps(table_, slow_, cause.paths, onset), onset) >= kAlwaysSlow) Add(cause, onset, {});
   }
 

@@ -41,7 +41,7 @@ void ForgetSharedExchanges(const TransferTable& table, bool SlowPath::*is_slow, 
 bool IsEarlyOnset(absl::Span<const double> logs, size_t at, double noise) {
   const double before = *std::max_element(logs.begin(), logs.begin() + static_cast<std::ptrdiff_t>(at));
   const std::vector<double> after(logs.begin() + static_cast<std::ptrdiff_t>(at), logs.end());
-  const double jump = Median(after) - before;
+  const double jump = LowerMedianOrNan(after) - before;
   return jump >= std::max(std::log(kMinRatio), kMinDeviations * noise) &&
          *std::min_element(after.begin(), after.end()) >= before + jump / 2;
 }
@@ -84,7 +84,7 @@ double ExcessBefore(const TransferTable& table, size_t path, size_t step) {
   for (const float excess : absl::MakeConstSpan(all).subspan(path * table.steps, step)) {
     if (!std::isnan(excess)) known.push_back(static_cast<double>(excess));
   }
-  return known.empty() ? 0 : Median(std::move(known));
+  return known.empty() ? 0 : LowerMedianOrNan(std::move(known));
 }
 
 // The steps in which a path was measured.
@@ -110,8 +110,8 @@ SlowPath JudgeLevel(const TransferTable& table, size_t path, const PathLogs& kno
   // Nothing says what such a transfer needs: that it varies is no slowness.
   if (from == 0 && table.paths[path].alone) return {};
   const auto at = logs.begin() + static_cast<std::ptrdiff_t>(from);
-  const double after = Median({at, logs.end()});
-  const double before = from == 0 ? 0 : Median({logs.begin(), at});
+  const double after = LowerMedianOrNan({at, logs.end()});
+  const double before = from == 0 ? 0 : LowerMedianOrNan({logs.begin(), at});
   const double ratio = std::exp(after);
   // Where most paths of one duty are slow they are no reference; the path's own past is.
   const double against_past = from == 0 ? 0 : std::exp(after - before);
@@ -126,7 +126,7 @@ SlowPath JudgeLevel(const TransferTable& table, size_t path, const PathLogs& kno
   if (slow.slow && static_cast<double>(above.size()) < kMostlySlow * static_cast<double>(logs.end() - at)) {
     slow.slow = false;
     slow.at_times = true;
-    slow.ratio *= std::exp(Median(std::move(above)) - after);
+    slow.ratio *= std::exp(LowerMedianOrNan(std::move(above)) - after);
   }
   if (from > 0) slow.excess_before_seconds = std::min(0.0, ExcessBefore(table, path, known.step_of[from]));
   return slow;
@@ -141,7 +141,7 @@ struct SlowMoments {
 };
 
 SlowMoments MomentsOf(const PathLogs& known, double limit) {
-  SlowMoments moments{.usual = Median(known.logs)};
+  SlowMoments moments{.usual = LowerMedianOrNan(known.logs)};
   std::vector<double> logs;
   for (size_t i = 0; i < known.logs.size(); ++i) {
     if (known.logs[i] >= moments.usual + std::log(limit)) {
@@ -150,7 +150,7 @@ SlowMoments MomentsOf(const PathLogs& known, double limit) {
     }
     if (!moments.steps.empty()) ++moments.since_first;
   }
-  if (!logs.empty()) moments.level = Median(std::move(logs));
+  if (!logs.empty()) moments.level = LowerMedianOrNan(std::move(logs));
   return moments;
 }
 
@@ -158,7 +158,7 @@ void JudgeMoments(const std::vector<SlowMoments>& moments, std::vector<SlowPath>
   std::vector<double> counts;
   for (const SlowMoments& of_path : moments) counts.push_back(static_cast<double>(of_path.steps.size()));
   if (counts.empty()) return;
-  const double common = Median(std::move(counts));
+  const double common = LowerMedianOrNan(std::move(counts));
   for (size_t path = 0; path < moments.size(); ++path) {
     const SlowMoments& here = moments[path];
     const auto count = static_cast<double>(here.steps.size());

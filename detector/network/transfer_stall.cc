@@ -73,7 +73,7 @@ class StallSearch {
       for (size_t other = 0; other < row.size(); ++other) {
         if (other != step && !std::isnan(row[other])) others.push_back(static_cast<double>(row[other]));
       }
-      if (!others.empty() && Median(std::move(others)) < kUnlikeOthers * extra) stalled.push_back(path);
+      if (!others.empty() && LowerMedianOrNan(std::move(others)) < kUnlikeOthers * extra) stalled.push_back(path);
     }
     return stalled;
   }

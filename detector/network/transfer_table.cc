@@ -214,7 +214,7 @@ class Measurement {
         if (of_paths[static_cast<size_t>(duty)].empty()) {
           own_quickest[static_cast<size_t>(duty)] = Quantile(values, kHealthyQuantile);
         }
-        of_paths[static_cast<size_t>(duty)].push_back(Median(std::move(values)));
+        of_paths[static_cast<size_t>(duty)].push_back(LowerMedianOrNan(std::move(values)));
       }
     }
     usual_.assign(duties_.size(), 0);
@@ -294,7 +294,7 @@ class Measurement {
       std::vector<double> logs = LogsOf(path);
       all.insert(all.end(), logs.begin(), logs.end());
       for (size_t i = 1; i < logs.size(); ++i) changes.push_back(logs[i] - logs[i - 1]);
-      if (!logs.empty()) middles.push_back(Median(std::move(logs)));
+      if (!logs.empty()) middles.push_back(LowerMedianOrNan(std::move(logs)));
     }
     const double of_steps = RobustDeviation(changes) / std::numbers::sqrt2;
     table_.noise = std::min(RobustDeviation(all), std::hypot(of_steps, DeviationOfQuickest(std::move(middles))));

@@ -32,7 +32,7 @@ class Writer {
     std::vector<double> ratios;
     for (const int32_t flow : cause.paths) ratios.push_back(watched_.judgement.ratio[static_cast<size_t>(flow)]);
     verdict.evidence = {{EvidenceKind::kDelayMatrix, LongerWaits{.place = PlaceOf(cause),
-                                                                 .times = Median(std::move(ratios)),
+                                                                 .times = LowerMedianOrNan(std::move(ratios)),
                                                                  .watched_seconds = watched_.seconds,
                                                                  .flows = cause.paths.size(),
                                                                  .predicted = cause.predicted,

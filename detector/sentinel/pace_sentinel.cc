@@ -35,7 +35,7 @@ size_t PaceSentinel::ChangedSteps() const {
     if (count + kMinLevel > steps_.size()) break;
     if (std::abs(SurpriseOf(count)) < kSurprise) continue;
     const std::vector<double> newest(steps_.end() - static_cast<int64_t>(count), steps_.end());
-    if (std::abs(Median(newest) - median_) >= kMinShift * median_) return count;
+    if (std::abs(LowerMedianOrNan(newest) - median_) >= kMinShift * median_) return count;
   }
   return 0;
 }
@@ -43,7 +43,7 @@ size_t PaceSentinel::ChangedSteps() const {
 void PaceSentinel::Learn() {
   const size_t tested = std::min(steps_.size() - kMinLevel, kLengths[std::size(kLengths) - 1]);
   const std::vector<double> before(steps_.begin(), steps_.end() - static_cast<int64_t>(tested));
-  median_ = Median(before);
+  median_ = LowerMedianOrNan(before);
   learnt_ = before.size();
   // A deviation of n values is known to one part in sqrt(n) or so: what it is at most.
   const double at_most = 1 + 2 / std::sqrt(static_cast<double>(learnt_));
@@ -79,7 +79,7 @@ bool PaceSentinel::Observe(double seconds) {
 double PaceSentinel::level_seconds() const {
   if (steps_.empty()) return 0;
   const size_t count = std::min(steps_.size(), kMinLevel);
-  return Median(std::vector<double>(steps_.end() - static_cast<int64_t>(count), steps_.end()));
+  return LowerMedianOrNan(std::vector<double>(steps_.end() - static_cast<int64_t>(count), steps_.end()));
 }
 
 bool PaceSentinel::slower() const {

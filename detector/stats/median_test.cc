@@ -6,6 +6,7 @@
 
 #include "absl/types/span.h"
 #include "base/random.h"
+#include "detector/stats/order_statistics.h"
 #include "gtest/gtest.h"
 
 namespace lockstep {
@@ -20,6 +21,8 @@ double SlowMedian(std::vector<float> values) {
 
 void Check(std::vector<float> values) {
   const double expected = SlowMedian(values);
+  std::vector<double> exact(values.begin(), values.end());
+  EXPECT_EQ(MedianInPlace(&exact), expected) << values.size() << " values";
   EXPECT_EQ(MedianOf(absl::MakeSpan(values)), expected) << values.size() << " values";
 }
 

@@ -4,12 +4,12 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <utility>
 
 #include "base/median.h"
 #include "detector/stats/order_statistics.h"
 
 namespace lockstep {
-namespace {}  // namespace
 
 std::vector<double> Known(absl::Span<const double> values) {
   std::vector<double> known;
@@ -25,15 +25,15 @@ double Quantile(std::vector<double> values, double share) {
   return ElementAt(at, &values);
 }
 
-double Median(std::vector<double> values) { return Quantile(std::move(values), 0.5); }
+double LowerMedianOrNan(std::vector<double> values) { return Quantile(std::move(values), 0.5); }
 
 double RobustDeviation(absl::Span<const double> values) {
   if (values.empty()) return 0;
-  const double middle = Median({values.begin(), values.end()});
+  const double middle = LowerMedianOrNan({values.begin(), values.end()});
   std::vector<double> distances;
   distances.reserve(values.size());
   for (const double value : values) distances.push_back(std::abs(value - middle));
-  return kMadToSigma * Median(std::move(distances));
+  return kMadToSigma * LowerMedianOrNan(std::move(distances));
 }
 
 }  // namespace lockstep

@@ -13,8 +13,8 @@ namespace lockstep {
 std::vector<double> Known(absl::Span<const double> values);
 // The value below which `share` (0 to 1) of the values lie: an element, no interpolation. NaN when empty.
 double Quantile(std::vector<double> values, double share);
-// The lower middle one of an even number. NaN when empty.
-double Median(std::vector<double> values);
+// The lower middle one of an even number: an element. NaN when empty.
+double LowerMedianOrNan(std::vector<double> values);
 // Median absolute deviation from the median, scaled to a standard deviation of normal values. 0 when empty.
 double RobustDeviation(absl::Span<const double> values);
 

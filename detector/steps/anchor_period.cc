@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/median.h"
 #include "base/shares.h"
 
 namespace lockstep {
@@ -13,12 +14,10 @@ constexpr size_t kMinLong = 3;
 // A long stretch holds a usual one and as much besides: one layer at least.
 constexpr int64_t kTimesUsual = 2;
 
-// The lower one: of two stretches per step, one is long.
-int64_t LowerMedian(absl::Span<const int64_t> values) {
-  std::vector<int64_t> sorted(values.begin(), values.end());
-  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>((sorted.size() - 1) / 2);
-  std::nth_element(sorted.begin(), middle, sorted.end());
-  return *middle;
+// The lower middle one: of two stretches per step, one is long.
+int64_t UsualLength(absl::Span<const int64_t> lengths) {
+  std::vector<int64_t> ordered(lengths.begin(), lengths.end());
+  return LowerMedian(&ordered);
 }
 
 }  // namespace
@@ -26,7 +25,7 @@ int64_t LowerMedian(absl::Span<const int64_t> values) {
 std::vector<char> LongStretches(absl::Span<const int64_t> lengths) {
   std::vector<char> is_long(lengths.size(), 0);
   if (lengths.empty()) return is_long;
-  const int64_t usual = LowerMedian(lengths);
+  const int64_t usual = UsualLength(lengths);
   std::transform(lengths.begin(), lengths.end(), is_long.begin(),
                  [usual](int64_t length) { return static_cast<char>(length >= kTimesUsual * usual); });
   return is_long;
@@ -47,8 +46,8 @@ uint32_t AnchorsPerStep(absl::Span<const int64_t> lengths) {
   const auto period =
       std::max_element(gaps.begin(), gaps.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   const auto recurs = static_cast<double>(period->second) >= kAllButFew * static_cast<double>(extra.size() - 1);
-  const auto usual = static_cast<double>(LowerMedian(lengths));
-  const double forward = static_cast<double>(LowerMedian(extra)) - usual;
+  const auto usual = static_cast<double>(UsualLength(lengths));
+  const double forward = static_cast<double>(UsualLength(extra)) - usual;
   const double step = forward + usual * static_cast<double>(period->first);
   return recurs && forward >= kMinorPart * step ? static_cast<uint32_t>(period->first) : 1;
 }

@@ -56,7 +56,7 @@ StepProfile WithoutSlowRanks(const StepProfile& profile) {
       const auto value = static_cast<double>(beyond[rank * profile.steps + step]);
       if (!std::isnan(value)) known.push_back(value);
     }
-    const auto factor = static_cast<float>(std::max(1.0, known.empty() ? 1.0 : Median(std::move(known))));
+    const auto factor = static_cast<float>(std::max(1.0, known.empty() ? 1.0 : LowerMedianOrNan(std::move(known))));
     for (size_t step = 0; step < profile.steps; ++step) cleaned.own_seconds[rank * profile.steps + step] /= factor;
   }
   return cleaned;
@@ -69,7 +69,7 @@ std::vector<double> UsualLongest(const StepProfile& profile) {
   std::vector<double> usual;
   if (profile.longest_seconds.empty()) return usual;
   for (size_t rank = 0; rank < profile.ranks(); ++rank) {
-    usual.push_back(Median(Known(RowOf(profile, profile.longest_seconds, rank))));
+    usual.push_back(LowerMedianOrNan(Known(RowOf(profile, profile.longest_seconds, rank))));
   }
   return usual;
 }
@@ -92,7 +92,7 @@ std::vector<StructuralFinding> FindRotatingStalls(const StepProfile& profile, do
   for (size_t rank = 0; rank < profile.ranks(); ++rank) {
     usual.push_back(RobustDeviation(Known(RowOf(profile, beyond, rank))));
   }
-  const double deviation = Median(std::move(usual));
+  const double deviation = LowerMedianOrNan(std::move(usual));
   if (std::isnan(deviation) || deviation >= kMinVariation) return {};  // everything varies: no stalls stand out
   const std::vector<double> usual_longest = UsualLongest(others);
   const auto limit = static_cast<float>(1 + std::max(kMinVariation, kStallDeviations * deviation));
@@ -134,7 +134,7 @@ std::vector<float> ExcessBeyondPlace(const StepProfile& profile) {
         const float seconds = own[rank * profile.steps + step];
         if (!std::isnan(seconds)) known.push_back(static_cast<double>(seconds));
       }
-      const double middle = Median(std::move(known));
+      const double middle = LowerMedianOrNan(std::move(known));
       if (std::isnan(middle) || middle <= 0) continue;
       for (const size_t rank : ranks) {
         const size_t at = rank * profile.steps + step;

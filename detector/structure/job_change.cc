@@ -119,7 +119,7 @@ double RanksThatShifted(const StepProfile& profile, size_t first_step, double ra
     }
     if (before.empty() || after.empty()) continue;
     ++known;
-    if (Median(std::move(after)) >= (1 + (ratio - 1) / 2) * Median(std::move(before))) ++shifted;
+    if (LowerMedianOrNan(std::move(after)) >= (1 + (ratio - 1) / 2) * LowerMedianOrNan(std::move(before))) ++shifted;
   }
   return known == 0 ? 0 : static_cast<double>(shifted) / static_cast<double>(known);
 }
@@ -147,7 +147,7 @@ double RanksThatFollow(const StepProfile& profile, const Series& series, absl::S
 // Breaks that come back at equal intervals, or that are of equal length, are planned.
 bool IsSchedule(const std::vector<size_t>& at, const std::vector<double>& seconds) {
   if (at.size() < 2) return false;
-  const double typical = Median(seconds);
+  const double typical = LowerMedianOrNan(seconds);
   const bool alike = std::all_of(seconds.begin(), seconds.end(),
                                  [&](double s) { return std::abs(s - typical) <= kEqualPauses * typical; });
   return alike || AtEqualIntervals(at);
@@ -159,7 +159,7 @@ std::vector<double> CommonMode(const StepProfile& profile) {
   std::vector<double> middle(profile.ranks());
   for (size_t rank = 0; rank < profile.ranks(); ++rank) {
     const absl::Span<const float> own = profile.OwnOf(rank);
-    middle[rank] = Median(Known(std::vector<double>(own.begin(), own.end())));
+    middle[rank] = LowerMedianOrNan(Known(std::vector<double>(own.begin(), own.end())));
   }
   std::vector<double> common(profile.steps);
   for (size_t step = 0; step < profile.steps; ++step) {
@@ -168,7 +168,7 @@ std::vector<double> CommonMode(const StepProfile& profile) {
       const double own = static_cast<double>(profile.OwnOf(rank)[step]);
       if (!std::isnan(own) && middle[rank] > 0) ratios.push_back(own / middle[rank]);
     }
-    common[step] = Median(std::move(ratios));
+    common[step] = LowerMedianOrNan(std::move(ratios));
   }
   return common;
 }
@@ -179,7 +179,7 @@ std::vector<double> WithoutSpikes(const std::vector<double>& series) {
   const double limit = kSpike * RobustDeviation(changes);
   std::vector<double> smooth = series;
   for (size_t i = 1; i + 1 < series.size(); ++i) {
-    const double middle = Median({series[i - 1], series[i], series[i + 1]});
+    const double middle = LowerMedianOrNan({series[i - 1], series[i], series[i + 1]});
     if (std::abs(series[i] - middle) > limit) smooth[i] = middle;
   }
   return smooth;
@@ -260,7 +260,7 @@ std::vector<StructuralFinding> FindDrift(const StepProfile& profile) {
 }
 
 std::vector<StructuralFinding> FindPauses(const StepProfile& profile, double min_gain) {
-  const double typical = Median(Known(profile.step_seconds));
+  const double typical = LowerMedianOrNan(Known(profile.step_seconds));
   if (std::isnan(typical) || typical <= 0) return {};
   const std::vector<double> common = CommonMode(profile);
   std::vector<double> own;
@@ -269,7 +269,7 @@ std::vector<StructuralFinding> FindPauses(const StepProfile& profile, double min
       if (!std::isnan(value)) own.push_back(static_cast<double>(value));
     }
   }
-  const double typical_own = Median(std::move(own));
+  const double typical_own = LowerMedianOrNan(std::move(own));
   std::vector<size_t> at;
   std::vector<double> seconds;
   double total = 0;
@@ -296,7 +296,7 @@ std::vector<StructuralFinding> FindPauses(const StepProfile& profile, double min
            .gain = lost / total,
            .seconds = lost / static_cast<double>(profile.steps),
            .steps_affected = static_cast<double>(at.size()) / static_cast<double>(profile.steps - at.front()),
-           .reason = CommonPause{.seconds = planned ? Median(seconds) : seconds[0],
+           .reason = CommonPause{.seconds = planned ? LowerMedianOrNan(seconds) : seconds[0],
                                  .step = at[0],
                                  .more = at.size() - 1,
                                  .planned = planned},

@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "detector/stats/order_statistics.h"
 #include "detector/stats/robust.h"
 #include "detector/structure/rotation.h"
 
@@ -44,7 +45,7 @@ class Relative {
   void TakeOffRanks() {
     for (size_t rank = 0; rank < profile_.ranks(); ++rank) {
       const auto row = absl::MakeConstSpan(values_).subspan(rank * profile_.steps, profile_.steps);
-      const double middle = Middle({row.begin(), row.end()});
+      const double middle = MiddleOfFinite({row.begin(), row.end()});
       for (size_t step = 0; step < profile_.steps; ++step) At(rank, step) -= middle;
     }
   }
@@ -55,7 +56,7 @@ class Relative {
       for (size_t step = 0; step < profile_.steps; ++step) {
         std::vector<double> values;
         for (const size_t rank : ranks) values.push_back(At(rank, step));
-        const double middle = Middle(values);
+        const double middle = MiddleOfFinite(values);
         for (const size_t rank : ranks) At(rank, step) -= middle;
       }
     }
@@ -64,13 +65,12 @@ class Relative {
   double& At(size_t rank, size_t step) { return values_[rank * profile_.steps + step]; }
 
  private:
-  // Between the two middle ones of an even number: of two replicas neither is the usual one.
-  static double Middle(std::vector<double> values) {
+  // Of those that are finite, between the two middle ones of an even number: of two replicas neither is the usual one.
+  // NaN without any.
+  static double MiddleOfFinite(std::vector<double> values) {
     values.erase(std::remove_if(values.begin(), values.end(), [](double v) { return !std::isfinite(v); }),
                  values.end());
-    if (values.empty()) return std::nan("");
-    std::sort(values.begin(), values.end());
-    return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
+    return values.empty() ? std::nan("") : MedianInPlace(&values);
   }
 
   const StepProfile& profile_;
@@ -121,7 +121,7 @@ void CompareChanges(const StepProfile& profile, BatchVariation* variation) {
   const double chance = RobustDeviation(within) / std::sqrt(2.0);
   if (members.empty()) return;
   const double ratio = variation->of_replicas / std::max(chance, 1e-12);
-  variation->agreement = ratio * ratio * Median(std::move(members));
+  variation->agreement = ratio * ratio * LowerMedianOrNan(std::move(members));
 }
 
 double RotationOf(const StepProfile& profile) {
@@ -168,7 +168,7 @@ double ModelledGain(const StepProfile& profile) {
       values.clear();
       for (const size_t rank : ranks)
         values.push_back(static_cast<double>(counterfactual[rank * profile.steps + step]));
-      const auto middle = static_cast<float>(Median(Known(values)));
+      const auto middle = static_cast<float>(LowerMedianOrNan(Known(values)));
       for (const size_t rank : ranks) counterfactual[rank * profile.steps + step] = middle;
     }
   }

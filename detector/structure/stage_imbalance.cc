@@ -32,7 +32,7 @@ std::vector<double> TypicalOwn(const StepProfile& profile, const StepSpan& span)
     for (const float own : profile.OwnOf(rank).subspan(span.first, span.end - span.first)) {
       if (!std::isnan(own)) known.push_back(static_cast<double>(own));
     }
-    typical[rank] = Median(std::move(known));
+    typical[rank] = LowerMedianOrNan(std::move(known));
   }
   return typical;
 }
@@ -87,7 +87,7 @@ LongestStage LongestOf(std::map<int32_t, double> of_stage) {
   if (of_stage.size() < 2) return found;
   std::vector<double> all;
   for (const auto& [stage, seconds] : of_stage) all.push_back(seconds);
-  found.usual_seconds = Median(std::move(all));
+  found.usual_seconds = LowerMedianOrNan(std::move(all));
   found.stage = std::max_element(of_stage.begin(), of_stage.end(), [](const auto& a, const auto& b) {
                   return a.second < b.second;
                 })->first;

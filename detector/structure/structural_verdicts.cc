@@ -62,7 +62,7 @@ std::vector<Verdict> FindStructural(const StepProfile& profile, const GainOfEven
   for (const double seconds : profile.step_seconds) {
     if (!std::isnan(seconds)) lengths.push_back(seconds);
   }
-  const double step_seconds = lengths.empty() ? 0 : Median(std::move(lengths));
+  const double step_seconds = lengths.empty() ? 0 : LowerMedianOrNan(std::move(lengths));
   std::vector<Verdict> verdicts;
   for (StructuralFinding& finding : findings) verdicts.push_back(StructuralVerdict(std::move(finding), step_seconds));
   return verdicts;
