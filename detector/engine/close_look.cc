@@ -82,8 +82,8 @@ void CloseLook::TakeLook(const Roster& roster, LookedAt look, int64_t watermark_
   }
   const double step_seconds = std::max(pace_.RecentSeconds(), found_seconds);
   why_not_judged_ = std::move(judgement.why_not_judged);
-  if (why_not_judged_.empty() && !believed) why_not_judged_ = "The length of its steps is not known yet.";
-  blind_looks_ = why_not_judged_.empty() ? 0 : blind_looks_ + 1;
+  if (!why_not_judged_.has_value() && !believed) why_not_judged_ = StepLengthUnknown{};
+  blind_looks_ = why_not_judged_.has_value() ? blind_looks_ + 1 : 0;
   blind_ns_ = watermark_ns - schedule_.begun_ns();
   // One agent that answers a look too late makes nobody unknown.
   partial_looks_ = judgement.left_out.has_value() ? partial_looks_ + 1 : 0;
@@ -215,7 +215,7 @@ void CloseLook::Clear() {
   told_.clear();
   work_.clear();
   ledger_ = {};
-  why_not_judged_.clear();
+  why_not_judged_.reset();
   left_out_.reset();
   partial_looks_ = 0;
   judged_once_ = has_settled_ = stood_still_ = moves_ = false;

@@ -70,9 +70,9 @@ class CloseLook {
   // That a step takes in 97 of 100 cases; before steps are known, how far apart all calls recur. 0 = unknown.
   double LongestUsualSeconds() const;
   // Whether looks can judge: the newest one could, or the one before it, since a pause may fall into a window. If not,
-  // why, one sentence ("" = no look has ended yet).
+  // why (none = no look has ended yet).
   bool judged() const { return judged_once_ && blind_looks_ < kMostBlindLooks; }
-  const std::string& why_not_judged() const { return why_not_judged_; }
+  const std::optional<Reason>& why_not_judged() const { return why_not_judged_; }
   // A part of the job that the newest looks left out, while they judged the rest of it.
   const std::optional<Reason>& left_out() const { return left_out_; }
   // What the looks do not find is not there: one could judge that began since the begin, or since the newest Resume,
@@ -116,7 +116,7 @@ class CloseLook {
   std::vector<Verdict> told_;
   std::vector<RankWork> work_;
   SeenLedger ledger_;
-  std::string why_not_judged_;
+  std::optional<Reason> why_not_judged_;
   std::optional<Reason> left_out_;
   int partial_looks_ = 0;  // in a row, the newest ones, which left a part out
   bool judged_once_ = false;

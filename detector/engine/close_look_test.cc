@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -167,7 +168,8 @@ TEST(CloseLookTest, ALookThatWasOpenWhenNobodyListenedIsMadeAgainAndNotJudged) {
 TEST(CloseLookTest, AHealthyJobIsLookedAtEverMoreSeldomAndItsTransfersNever) {
   Fleet fleet;
   fleet.Play(60, false);
-  EXPECT_TRUE(fleet.look().judged()) << fleet.look().why_not_judged();
+  EXPECT_TRUE(fleet.look().judged());
+  EXPECT_EQ(fleet.look().why_not_judged(), std::nullopt);
   EXPECT_NEAR(fleet.look().pace().MedianSeconds(), 0.1, 1e-6);
   const size_t first = fleet.pulls();
   EXPECT_GE(first, 3u * kRanks);

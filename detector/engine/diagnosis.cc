@@ -423,7 +423,7 @@ Judgement Judge(const JobEvidence& evidence, const DiagnosisOptions& options) {
   if (hangs.open_question.has_value()) {
     report.verdicts.push_back(Verdict::Abstention(*std::move(hangs.open_question)));
   }
-  judgement.why_not_judged = not_judged.has_value() ? Sentence(*not_judged) : "";
+  judgement.why_not_judged = not_judged;
   judgement.work = WorkOf(analysis);
   judgement.step_counts = StepCountsOf(analysis);
   judgement.short_records = ShortRecordsOf(analysis);

@@ -56,9 +56,9 @@ struct StepCount {
 // A report, and what else was learnt about the job on the way.
 struct Judgement {
   JobReport report;
-  std::string why_not_judged;      // one sentence; empty = finding nothing means that nothing is wrong
-  std::optional<Reason> left_out;  // if judged: a part of the job that was not, which keeps it from being healthy
-  std::vector<RankWork> work;      // by rank; of ranks with known own times
+  std::optional<Reason> why_not_judged;  // none = of what is known, finding nothing means that nothing is wrong
+  std::optional<Reason> left_out;        // if judged: a part of the job that was not, which keeps it from being healthy
+  std::vector<RankWork> work;            // by rank; of ranks with known own times
   std::vector<StepCount> step_counts;
   std::vector<ShortRecords> short_records;
 };

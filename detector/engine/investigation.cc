@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "detector/engine/pulled_trace.h"
 #include "detector/engine/slow_group.h"
+#include "detector/verdict/reason.h"
 
 namespace lockstep {
 namespace {
@@ -187,9 +188,7 @@ void Investigation::Conclude(const Roster& roster) {
   ended_->bytes = bytes_pulled_;
   ended_->operations = operations_;
   if (!TellWaitingFromWorking(pulled_)) {
-    ended_->judgement.why_not_judged =
-        operations_ == 0 ? "No agent sent operation records."
-                         : "The records tell when operations were handed over, not when they began and ended.";
+    ended_->judgement.why_not_judged = operations_ == 0 ? Reason(NoRecordsSent{}) : Reason(TimesOfHandingOver{});
     return;
   }
   JobEvidence evidence;

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/random.h"
+#include "detector/verdict/reason.h"
 
 namespace lockstep {
 namespace {
@@ -98,7 +99,7 @@ LookedAt PlayRound(int32_t slow_rank, int32_t answering = kRanks, TimingQuality 
 
 TEST(InvestigationTest, ALookIsJudgedLikeAFileAndTellsWhatCountsTheSteps) {
   const LookedAt look = PlayRound(5);
-  EXPECT_EQ(look.judgement.why_not_judged, "");
+  EXPECT_EQ(look.judgement.why_not_judged, std::nullopt);
   ASSERT_FALSE(look.judgement.report.verdicts.empty());
   const Verdict& verdict = look.judgement.report.verdicts[0];
   EXPECT_EQ(verdict.scope, VerdictScope::kMachine);
@@ -117,19 +118,19 @@ TEST(InvestigationTest, ALookIsJudgedLikeAFileAndTellsWhatCountsTheSteps) {
 TEST(InvestigationTest, TimesThatDoNotTellWaitingFromWorkingAreNotJudged) {
   for (const TimingQuality quality : {TimingQuality::kProxyEnvelope, TimingQuality::kHostEnqueue}) {
     const LookedAt look = PlayRound(5, kRanks, quality);
-    EXPECT_NE(look.judgement.why_not_judged, "");
+    EXPECT_EQ(look.judgement.why_not_judged, Reason(TimesOfHandingOver{}));
     EXPECT_THAT(look.judgement.report.verdicts, IsEmpty());
   }
 }
 
 TEST(InvestigationTest, AHealthyJobIsAccusedOfNothing) {
   const LookedAt look = PlayRound(/*slow_rank=*/-1);
-  EXPECT_EQ(look.judgement.why_not_judged, "");
+  EXPECT_EQ(look.judgement.why_not_judged, std::nullopt);
   EXPECT_THAT(look.judgement.report.verdicts, IsEmpty());
 }
 
 TEST(InvestigationTest, NobodyAnswersAndTheRoundEndsWithTheReason) {
-  EXPECT_EQ(PlayRound(5, 0).judgement.why_not_judged, "No agent sent operation records.");
+  EXPECT_EQ(PlayRound(5, 0).judgement.why_not_judged, Reason(NoRecordsSent{}));
 }
 
 TEST(InvestigationTest, ARoundEndsWithoutTheHostsThatDoNotAnswer) {

@@ -40,7 +40,7 @@ StepsState NotJudged(const CloseLook& look, const BesideSteps& beside) {
                                         : look.knows_steps()
                                             ? absl::StrCat("Steps take ", Duration(pace.RecentSeconds()), ".")
                                             : "",
-                                        look.why_not_judged()};
+                                        look.why_not_judged().has_value() ? Sentence(*look.why_not_judged()) : ""};
   sentences.insert(sentences.end(), beside.others.begin(), beside.others.end());
   return {.state = JobState::kUnknown, .note = Sentences(sentences)};
 }

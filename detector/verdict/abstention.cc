@@ -101,6 +101,14 @@ std::string Sentence(const FewCounters& reason) {
       reason.machines, reason.seconds, reason.required_seconds);
 }
 
+std::string Sentence(const NoRecordsSent&) { return "No agent sent operation records."; }
+
+std::string Sentence(const TimesOfHandingOver&) {
+  return "The records tell when operations were handed over, not when they began and ended.";
+}
+
+std::string Sentence(const StepLengthUnknown&) { return "The length of its steps is not known yet."; }
+
 std::string Sentence(const InputNote& reason) { return reason.text; }
 
 }  // namespace lockstep

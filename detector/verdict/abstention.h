@@ -94,6 +94,21 @@ struct FewCounters {
   bool operator==(const FewCounters&) const = default;
 };
 
+// Agents were asked, and none had records.
+struct NoRecordsSent {
+  bool operator==(const NoRecordsSent&) const = default;
+};
+
+// Times of the host, or of a proxy, that do not tell waiting from working.
+struct TimesOfHandingOver {
+  bool operator==(const TimesOfHandingOver&) const = default;
+};
+
+// What recurs in the records may be a part of a step.
+struct StepLengthUnknown {
+  bool operator==(const StepLengthUnknown&) const = default;
+};
+
 // What the reader of an input said about it, as a whole sentence. No logic depends on it.
 struct InputNote {
   std::string text;
@@ -111,6 +126,9 @@ std::string Sentence(const SlowWithoutCause& reason);
 std::string Sentence(const LongerWork& reason);
 std::string Sentence(const CausesRuledOut& reason);
 std::string Sentence(const FewCounters& reason);
+std::string Sentence(const NoRecordsSent& reason);
+std::string Sentence(const TimesOfHandingOver& reason);
+std::string Sentence(const StepLengthUnknown& reason);
 std::string Sentence(const InputNote& reason);
 
 }  // namespace lockstep

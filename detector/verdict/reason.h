@@ -35,7 +35,7 @@ struct ReasonKindList {
 using ReasonKinds = ReasonKindList<
     // Nothing is concluded.
     NoRecords, FewSteps, MissingRanks, RanksWithoutTimes, LostRecords, NoMeeting, OpenWait, SlowWithoutCause,
-    LongerWork, CausesRuledOut, FewCounters, InputNote,
+    LongerWork, CausesRuledOut, FewCounters, NoRecordsSent, TimesOfHandingOver, StepLengthUnknown, InputNote,
     // The job, or the layout of its work.
     LongStage, RotatingStalls, VaryingBatches, LongReplica, GivenMore, HotExpert, LongerEverywhere, SlowDrift,
     CommonPause,

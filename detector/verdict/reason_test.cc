@@ -60,6 +60,9 @@ TEST(ReasonTest, EveryReasonSaysItsNumbers) {
        "2 of 8 ranks left operations without times that tell work from waits (ranks 3, 5): their own work was not "
        "judged."},
       {LostRecords{.lost = 30, .all = 100}, "30 of 100 records are lost: too many to tell that nothing is wrong."},
+      {NoRecordsSent{}, "No agent sent operation records."},
+      {TimesOfHandingOver{}, "The records tell when operations were handed over, not when they began and ended."},
+      {StepLengthUnknown{}, "The length of its steps is not known yet."},
       {NoMeeting{}, "No two ranks are known to take part in the same operation: who waits for whom cannot be told."},
       {FewCounters{.machines = 1, .seconds = 30, .required_seconds = 300},
        "Counters of 1 machines over 30 s do not tell how the job fares: that needs at least 2, 300 s and the power or "

@@ -49,7 +49,7 @@ JobReport PullingEngine::Diagnose(const JobEvidence& evidence, double step_secon
       requests = investigation.Advance(roster, now_ns);
     }
     const std::optional<LookedAt> look = investigation.Take();
-    if (!look.has_value() || !look->judgement.why_not_judged.empty()) continue;
+    if (!look.has_value() || look->judgement.why_not_judged.has_value()) continue;
     findings.Take({.verdicts = CausesOfLook(look->judgement.report, options_.min_cost),
                    .steps = look->judgement.report.steps,
                    .step_seconds = step_seconds,
