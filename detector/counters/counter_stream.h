@@ -11,6 +11,7 @@
 #include <tuple>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "base/metric_catalog.h"
 #include "detector/counters/counter_driver.h"
 #include "detector/counters/sample_clock.h"
@@ -26,6 +27,9 @@ class CounterStream {
   // The samples of one report of a host. `compared`: the hosts work on one job, so that what they do can be compared;
   // else only rules look at them.
   void Observe(int32_t host_slot, const HostReport& report, bool compared);
+
+  // See CounterDriver: by host slot.
+  void SetDuties(absl::Span<const int32_t> duty_of_host) { driver_.SetDuties(duty_of_host); }
 
   // What rules say of error counters and ceilings.
   std::vector<HardwareFinding> Findings(int64_t watermark_ns) const;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "base/check.h"
@@ -93,9 +94,17 @@ void MetricWatch::SetDuties(absl::Span<const int32_t> duty_of_host) {
   const auto duty_of = [duty_of_host](int32_t host) {
     return static_cast<size_t>(host) < duty_of_host.size() ? duty_of_host[static_cast<size_t>(host)] : -1;
   };
-  const bool same = std::all_of(units_.begin(), units_.end(),
-                                [&duty_of](const Unit& unit) { return unit.duty == duty_of(unit.host); });
-  if (same) return;
+  std::map<int32_t, int32_t> newer_of, older_of;  // duties
+  const bool same_peers = std::all_of(units_.begin(), units_.end(), [&](const Unit& unit) {
+    const int32_t newer = duty_of(unit.host);
+    return newer_of.emplace(unit.duty, newer).first->second == newer &&
+           older_of.emplace(newer, unit.duty).first->second == unit.duty;
+  });
+  if (same_peers) {
+    for (Unit& unit : units_) unit.duty = duty_of(unit.host);
+    for (Group& group : groups_) group.duty = newer_of.at(group.duty);
+    return;
+  }
   groups_.clear();
   for (size_t row = 0; row < units_.size(); ++row) Place(static_cast<int32_t>(row), duty_of(units_[row].host));
 }

@@ -47,7 +47,8 @@ class MetricWatch {
   // One value per row, NaN = unknown. `time_ms` must increase. `regime`: what the job as a whole does.
   void Step(absl::Span<const float> values, int64_t time_ms, double tick_seconds, int regime);
 
-  // Units of these hosts are each other's peers; -1 or beyond = not known. Whose groups change are learnt anew.
+  // Units of these hosts are each other's peers; -1 or beyond = not known. If anybody's peers change, all are learnt
+  // anew; duties that only name the groups that are there change nothing that is known.
   void SetDuties(absl::Span<const int32_t> duty_of_host);
 
   // See PeerGroup.

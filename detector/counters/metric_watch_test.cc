@@ -102,6 +102,29 @@ TEST(MetricWatchTest, DutiesThatAreSaidLaterSeparateUnitsFromThenOn) {
   EXPECT_EQ(watch.HostOf(7), 7);
 }
 
+TEST(MetricWatchTest, DutiesThatOnlyNameTheGroupsThatAreThereChangeNothing) {
+  MetricWatch watch = Power();
+  Levels draw;
+  std::vector<double> levels;
+  for (int host = 0; host < kHosts; ++host) {
+    watch.AddUnit(host, "gpu0", -1);
+    levels.push_back(host < 5 ? 400 : 600);
+  }
+  for (int tick = 0; tick < 100; ++tick) watch.Step(draw.Draw(levels), 1000 * tick, 1, 0);
+  levels[2] = 500;
+  for (int tick = 100; tick < 130; ++tick) watch.Step(draw.Draw(levels), 1000 * tick, 1, 0);
+  EXPECT_TRUE(watch.HasSigns());
+  std::vector<int32_t> duties(kHosts, 7);
+  for (int host = 0; host < 5; ++host) duties[host] = 9;
+  watch.SetDuties(duties);
+  EXPECT_TRUE(watch.HasSigns()) << "the groups are those that levels told";
+  watch.SetDuties(duties);
+  EXPECT_TRUE(watch.HasSigns());
+  duties[kHosts - 1] = 9;
+  watch.SetDuties(duties);
+  EXPECT_FALSE(watch.HasSigns()) << "learnt anew";
+}
+
 TEST(MetricWatchTest, DutiesThatNobodyNamedAreToldByTheirLevels) {
   MetricWatch watch = Power();
   Levels draw;

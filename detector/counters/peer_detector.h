@@ -108,7 +108,7 @@ class PeerDetector {
 
   // How many series of metrics a machine has: the budget of false alarms is divided by them.
   void SetSeriesPerMachine(double series);
-  // As PeerOptions::duty_of_host, from now on. Machines whose peers change are learnt anew.
+  // As PeerOptions::duty_of_host, from now on. If anybody's peers change, all are learnt anew.
   void SetDuties(absl::Span<const int32_t> duty_of_host);
 
   // One tick of one metric, one value per row. `time_ms` must not decrease.

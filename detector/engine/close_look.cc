@@ -94,6 +94,7 @@ void CloseLook::TakeLook(const Roster& roster, LookedAt look, int64_t watermark_
   if (!believed) return;
   judged_once_ = judged_once_ || blind_looks_ == 0;
   work_ = std::move(judgement.work);
+  duties_.Take(judgement.duty_of_host, roster);
   if (!judgement.report.ledger.empty()) {
     ledger_ = {std::move(judgement.report.ledger), std::move(judgement.report.remedies), watermark_ns};
   }
@@ -214,6 +215,7 @@ void CloseLook::Clear() {
   watch_.Clear();
   told_.clear();
   work_.clear();
+  duties_.Clear();
   ledger_ = {};
   why_not_judged_.reset();
   left_out_.reset();

@@ -19,6 +19,7 @@
 #include "detector/engine/look_schedule.h"
 #include "detector/engine/look_window.h"
 #include "detector/engine/seen_pauses.h"
+#include "detector/engine/standing_duties.h"
 #include "detector/engine/standing_findings.h"
 #include "detector/model/input.h"
 #include "detector/model/roster.h"
@@ -83,6 +84,9 @@ class CloseLook {
   bool blind() const { return !judged_once_ && blind_ns_ >= kBlindNs; }
   const std::vector<RankWork>& work() const { return work_; }  // of the newest look that knew steps, by rank
 
+  // Machines of equal duty, by host of the roster; empty = no look has told. It holds as StandingDuties says.
+  const std::vector<int32_t>& duty_of_host() const { return duties_.of_host(); }
+
   const SeenLedger& ledger() const { return ledger_; }  // of the newest look that knew steps
 
   uint64_t looks() const { return investigation_.rounds(); }
@@ -115,6 +119,7 @@ class CloseLook {
   TransferWatch watch_;
   std::vector<Verdict> told_;
   std::vector<RankWork> work_;
+  StandingDuties duties_;
   SeenLedger ledger_;
   std::optional<Reason> why_not_judged_;
   std::optional<Reason> left_out_;

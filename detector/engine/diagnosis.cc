@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -340,6 +341,14 @@ std::vector<RankWork> WorkOf(const TraceAnalysis& analysis) {
   return work;
 }
 
+std::map<std::string, int32_t> DutyOfHost(const TraceAnalysis& analysis) {
+  const std::vector<std::string>& hosts = analysis.trace->hosts;
+  const std::vector<int32_t> duties = DutiesOfHosts(*analysis.trace, analysis.roles, hosts);
+  std::map<std::string, int32_t> duty_of_host;
+  for (size_t host = 0; host < duties.size(); ++host) duty_of_host.emplace(hosts[host], duties[host]);
+  return duty_of_host;
+}
+
 std::vector<StepCount> StepCountsOf(const TraceAnalysis& analysis) {
   std::vector<StepCount> counts;
   const Trace& trace = *analysis.trace;
@@ -425,6 +434,7 @@ Judgement Judge(const JobEvidence& evidence, const DiagnosisOptions& options) {
   }
   judgement.why_not_judged = not_judged;
   judgement.work = WorkOf(analysis);
+  judgement.duty_of_host = DutyOfHost(analysis);
   judgement.step_counts = StepCountsOf(analysis);
   judgement.short_records = ShortRecordsOf(analysis);
   const std::optional<Reason>& unsaid = not_judged.has_value() ? not_judged : judgement.left_out;

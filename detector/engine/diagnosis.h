@@ -7,6 +7,7 @@
 #define LOCKSTEP_DETECTOR_ENGINE_DIAGNOSIS_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -59,6 +60,8 @@ struct Judgement {
   std::optional<Reason> why_not_judged;  // none = of what is known, finding nothing means that nothing is wrong
   std::optional<Reason> left_out;        // if judged: a part of the job that was not, which keeps it from being healthy
   std::vector<RankWork> work;            // by rank; of ranks with known own times
+  // Machines of equal duty (counters/host_duties.h), of all that have ranks; empty = the records do not tell.
+  std::map<std::string, int32_t> duty_of_host;
   std::vector<StepCount> step_counts;
   std::vector<ShortRecords> short_records;
 };

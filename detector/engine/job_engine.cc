@@ -272,6 +272,8 @@ void JobEngine::State::Look(int64_t watermark_ns, const std::vector<MemberSign>&
   Wishes wishes = close_look_.Advance(roster_, watermark_ns, standing_still);
   conclusion->requests = std::move(wishes.pulls);
   conclusion->watches = std::move(wishes.watches);
+  // Those of an earlier incarnation hold until a look at this one tells.
+  if (!close_look_.duty_of_host().empty()) counters_.SetDuties(close_look_.duty_of_host());
   std::vector<Verdict> found = close_look_.verdicts();
   for (Verdict& verdict : found) {
     if (verdict.culprits.empty()) continue;

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "base/metric_catalog.h"
 #include "base/random.h"
 #include "detector/model/place_table.h"
 #include "detector/testing/engine_driver.h"
@@ -56,6 +57,34 @@ TEST(JobEngineTest, RanksOfEqualDutyAreToldApartFromOthers) {
   EXPECT_GE(run.ranks[4].duty, 0);
   EXPECT_NE(run.ranks[0].duty, run.ranks[4].duty);
   for (const RankSummary& rank : run.ranks) EXPECT_EQ(rank.duty, run.ranks[rank.rank < 4 ? 0 : 4].duty) << rank.rank;
+}
+
+// Two stages of a pipeline draw the same power until the second one gets less to do. One host of the first falls with
+// it: only against the hosts of its stage is it odd, and only looks tell who these are.
+TEST(JobEngineTest, CountersCompareHostsOfOneStageWithEachOther) {
+  constexpr int kHosts = 16;
+  constexpr double kOnset = 150;
+  constexpr int kOddHost = 3;
+  const auto first_stage = [](int rank) { return rank < kHosts / 2 ? 0 : -1; };
+  const auto second_stage = [](int rank) { return rank < kHosts / 2 ? -1 : 0; };
+  std::vector<GeneratedOperation> program = WorldOnlyProgram();
+  program[0].own_seconds = 0.2;
+  program.push_back({.kind = OperationKind::kAllGather, .group_of_rank = first_stage});
+  program.push_back({.kind = OperationKind::kReduceScatter, .group_of_rank = second_stage});
+  Random random(5);
+  const auto draw_power = [&random](double now, HostReport* report) {
+    const int32_t rank = report->ranks.at(0).rank;
+    const bool draws_less = now >= kOnset && (rank >= kHosts / 2 || rank == kOddHost);
+    const double watts = (draws_less ? 420 : 600) + 6 * random.Gaussian();
+    report->samples.push_back({"gpu0", Metric::kGpuPowerWatts, report->host_ns, watts});
+  };
+  const PlayedJob run = lockstep::Play(
+      {.job = {.ranks = kHosts, .ranks_per_host = 1, .program = program}, .seconds = kOnset + 60, .alter = draw_power});
+  ASSERT_EQ(run.causes.size(), 1u) << run.log;
+  const auto& [key, seen] = *run.causes.begin();
+  EXPECT_EQ(key, absl::StrCat("counter_outlier:node-", kOddHost));
+  EXPECT_GE(seen.first, kOnset);
+  EXPECT_EQ(seen.newest.type(), FindingType::kObservation);
 }
 
 TEST(JobEngineTest, PlacesOfTooManyHostsAreCountedAndThoseThatAreForgottenMakeRoom) {
