@@ -35,7 +35,7 @@ struct TrueCause {
   int64_t onset_ns = 0;  // in true time since the start of the job
   // This cause alone against none of them, over its steps. Zero for hangs. Two causes may hide behind one another:
   Cost cost;
-  Cost marginal_cost;  // healing this one while the others stay; equal to `cost` when there is one cause
+  Cost marginal_cost;  // removing this one while the others stay; equal to `cost` when there is one cause
 };
 
 struct Truth {

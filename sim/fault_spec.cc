@@ -13,7 +13,7 @@ using Scope = VerdictScope;
 using Class = VerdictClass;
 
 constexpr absl::string_view kNoSeverity = "unused";
-constexpr absl::string_view kSlower = "extra share of the hurt time: 0.3 = 30 % slower";
+constexpr absl::string_view kSlower = "extra share of the time that the fault lengthens: 0.3 = 30 % slower";
 constexpr absl::string_view kVariation = "standard deviation as a share of the mean";
 constexpr absl::string_view kSeconds = "seconds";
 

@@ -76,8 +76,8 @@ struct FaultSpec {
   int32_t onset_step = 8;
   int32_t ramp_steps = 0;      // severity grows from nothing over so many steps
   int32_t duration_steps = 0;  // 0 = to the end
-  // Slow kinds: the hurt time is multiplied by (1 + severity): 0.1 = 10 % slower, 9 = ten times. kSequenceImbalance
-  // and kExpertImbalance: share of variation. Stalls and pauses: seconds. Hangs: unused.
+  // Slow kinds: the time that the fault lengthens is multiplied by (1 + severity): 0.1 = 10 % slower, 9 = ten times.
+  // kSequenceImbalance and kExpertImbalance: share of variation. Stalls and pauses: seconds. Hangs: unused.
   double severity = 0;  // 0 = the kind's typical severity
 };
 

@@ -71,7 +71,7 @@ constexpr Verb kVerbs[] = {
     {"diagnose", "Find who makes a job slow or stuck, from files of many kinds",
      "lockstep diagnose traces/\n  lockstep diagnose -o json --fail-on-fault ops.csv.zst metrics.csv",
      MakeDiagnoseCommand},
-    {"whatif", "What healing what was found would give back, dearest first; nothing is done",
+    {"whatif", "What removing each cause that was found would give back, dearest first; nothing is done",
      "lockstep whatif --job demo\n  lockstep whatif -o json traces/", MakeWhatIfCommand},
     {"patterns", "On what a rank spent its time, or what differs between two, from profiles of PyTorch",
      "lockstep patterns rank0.pt.trace.json.gz\n  lockstep patterns rank0.pt.trace.json.gz rank7.pt.trace.json.gz",

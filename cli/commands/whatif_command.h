@@ -1,4 +1,5 @@
-// `lockstep whatif`: what healing what was found would give back, from files or of jobs that run. docs/cli.md shows it.
+// `lockstep whatif`: what removing each cause that was found would give back, from files or of jobs that run.
+// docs/cli.md shows it.
 
 #ifndef LOCKSTEP_CLI_COMMANDS_WHATIF_COMMAND_H_
 #define LOCKSTEP_CLI_COMMANDS_WHATIF_COMMAND_H_

@@ -59,11 +59,11 @@ TEST(WhatIfCommandTest, TheOneThatAllWaitForComesFirst) {
   EXPECT_NEAR(remedies[1]["together_seconds"].get<double>(), 0.04, 0.004);
 }
 
-TEST(WhatIfCommandTest, SaysThatThereIsNothingToHeal) {
+TEST(WhatIfCommandTest, SaysThatThereIsNothingToRemove) {
   const CommandResult result = WhatIf(SlowRanksCsv({}), {}, OutputFormat::kTable);
   EXPECT_EQ(result.exit_code, ExitCode::kOk) << result.error;
   EXPECT_THAT(result.out, HasSubstr("job-1: HEALTHY"));
-  EXPECT_THAT(result.out, HasSubstr("nothing to heal"));
+  EXPECT_THAT(result.out, HasSubstr("nothing to remove"));
 }
 
 TEST(WhatIfCommandTest, RefusesWhatItDoesNotKnow) {

@@ -76,8 +76,8 @@ std::string WhatIfText(const wire::Job& job, int width, bool coloured) {
   if (!ledger.empty()) absl::StrAppend(&text, ledger, "\n");
   if (job.ledger().remedies().empty()) {
     return absl::StrCat(text, ledger.empty()
-                                  ? "no step is known to take longer than it needs: there is nothing to heal\n"
-                                  : "nothing is known that healing would give back\n");
+                                  ? "no step is known to take longer than it needs: there is nothing to remove\n"
+                                  : "nothing is known whose removal would give time back\n");
   }
   TextTable table({{"#", kRight}, {"ALONE", kRight}, {"WITH THOSE ABOVE", kRight}, {"ACTION"}, {"BECAUSE OF"}});
   bool all_replayed = true;

@@ -1,5 +1,5 @@
-// Where the time of a step goes, in one line, and what healing would give back, as a table. Of files and of running
-// jobs alike. Pure.
+// Where the time of a step goes, in one line, and what removing causes would give back, as a table. Of files and of
+// running jobs alike. Pure.
 
 #ifndef LOCKSTEP_CLI_RENDER_LEDGER_TEXT_H_
 #define LOCKSTEP_CLI_RENDER_LEDGER_TEXT_H_
@@ -26,8 +26,8 @@ std::string LedgersText(const wire::ListJobsResponse& jobs, int64_t now_wall_ns)
 // unexplained, as of 2026-01-02 03:04:05 UTC."
 std::string LedgerShareText(const wire::LedgerShare& share);
 
-// What healing the job would give back: its ledger, then a row per remedy, or why there is none. `width` and `coloured`
-// as of TextTable.
+// What removing the causes would give back: its ledger, then a row per remedy, or why there is none. `width` and
+// `coloured` as of TextTable.
 std::string WhatIfText(const wire::Job& job, int width, bool coloured);
 
 }  // namespace lockstep

@@ -65,11 +65,11 @@ TEST(WhatIfTextTest, MarksWhatNoReplayTells) {
   EXPECT_THAT(text, HasSubstr("* not replayed"));
 }
 
-TEST(WhatIfTextTest, AHealthyJobHasNothingToHeal) {
+TEST(WhatIfTextTest, AHealthyJobHasNothingToRemove) {
   wire::Job job;
   job.set_job("demo");
   job.set_state("healthy");
-  EXPECT_THAT(WhatIfText(job, 0, false), HasSubstr("there is nothing to heal"));
+  EXPECT_THAT(WhatIfText(job, 0, false), HasSubstr("there is nothing to remove"));
 }
 
 TEST(LedgerTextTest, OneFindingHasItsPartOfAStep) {

@@ -122,9 +122,9 @@ bool SignMeaning::InSums(const CounterSign& sign) const {
   return watch(sign.watch).traits().is_work() && sign.tick_seconds > look_.fastest_tick_seconds;
 }
 
-// What surprising readings of a slow metric count near to degradation, until somebody is known to be at fault. Sums of
-// work only for as long as a shift is looked for: after a change of the load, which each machine follows a little more
-// or less than the others, they would go on.
+// What the surprisal of readings of a slow metric counts near to degradation, until somebody is known to be at fault.
+// Sums of work only for as long as a shift is looked for: after a change of the load, which each machine follows a
+// little more or less than the others, they would go on.
 double SignMeaning::ShareAtDegradation(const CounterSign& sign) const {
   const double seconds = static_cast<double>(look_.now_ms - look_.activity->degraded_since_ms()) / 1000;
   if (HasCulprit(sign.host) || (InSums(sign) && seconds > DegradationSums::kMostSeconds)) return 0;

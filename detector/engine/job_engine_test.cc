@@ -117,7 +117,7 @@ TEST(JobEngineTest, NamesTwoCulpritsAtOnce) {
 }
 
 // Each hides behind the other: alone it gives back what noise leaves of it.
-TEST(JobEngineTest, SaysWhatHealingGivesBackAloneAndTogether) {
+TEST(JobEngineTest, SaysWhatRemovingCausesGivesBackAloneAndTogether) {
   const PlayedJob run = Play(
       {.ranks_per_host = 1, .noise = {.own_cv = 0.02}, .slow = {{2, 10, kForever, 1.5}, {1, 10, kForever, 1.5}}}, 60);
   const TimeLedger& ledger = run.ledger.ledger;

@@ -370,8 +370,8 @@ class Vote {
     causes_ = std::move(joined);
   }
 
-  // What is behind a switch suffers alike. Where some of many causes explain less than half as much as the main one,
-  // they are what its transfers make late elsewhere.
+  // What is behind a switch is slowed down alike. Where some of many causes explain less than half as much as the main
+  // one, they are what its transfers make late elsewhere.
   void LeaveEchoes(PathCauseKind kind) {
     size_t most = 0;
     for (const PathCause& cause : causes_) {

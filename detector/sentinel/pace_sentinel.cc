@@ -20,7 +20,7 @@ constexpr double kLeastDeviation = 0.005;
 
 }  // namespace
 
-double PaceSentinel::SurpriseOf(size_t count) const {
+double PaceSentinel::ErrorsFromLevel(size_t count) const {
   double sum = 0;
   for (size_t i = steps_.size() - count; i < steps_.size(); ++i) {
     sum += std::clamp((steps_[i] - median_) / deviation_, -kMostDeviations, kMostDeviations);
@@ -33,7 +33,7 @@ size_t PaceSentinel::ChangedSteps() const {
   if (median_ <= 0) return 0;
   for (const size_t count : kLengths) {
     if (count + kMinLevel > steps_.size()) break;
-    if (std::abs(SurpriseOf(count)) < kSurprise) continue;
+    if (std::abs(ErrorsFromLevel(count)) < kChangedErrors) continue;
     const std::vector<double> newest(steps_.end() - static_cast<int64_t>(count), steps_.end());
     if (std::abs(LowerMedianOrNan(newest) - median_) >= kMinShift * median_) return count;
   }

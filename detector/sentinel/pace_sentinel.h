@@ -2,7 +2,7 @@
 //
 // Steps are compared with the *level*, the steps since the last change: the newest 3, 5, 8, ... 89 of them, each as its
 // distance from the level's median in robust deviations (at most kMostDeviations, so that spikes of single steps do not
-// count). The level has changed when such a mean is kSurprise standard errors away and differs by kMinShift of the
+// count). The level has changed when such a mean is kChangedErrors standard errors away and differs by kMinShift of the
 // step: gross changes show in three steps, subtle ones in as many as they need. A change asks for a look; what it is
 // due to, only a look can tell. Testing several lengths of the newest past is the multi-window form of the
 // cumulative-sum test (Page 1954; Lorden 1971).
@@ -26,7 +26,7 @@ class PaceSentinel {
   // Half of the least cost of an accusation (3 % of the step): less needs no look.
   static constexpr double kMinShift = 0.015;
   // Standard errors. Of independent normal steps, tested at nine lengths, one in some 100,000 is called a change.
-  static constexpr double kSurprise = 5.0;
+  static constexpr double kChangedErrors = 5.0;
   static constexpr double kMostDeviations = 4.0;
   static constexpr size_t kMinLevel = 16;  // steps before a level can be compared with: its deviation is known to 20 %
   static constexpr size_t kMaxLevel = 512;
@@ -49,7 +49,7 @@ class PaceSentinel {
 
  private:
   // Mean distance of the newest `count` steps from the level before them, in standard errors.
-  double SurpriseOf(size_t count) const;
+  double ErrorsFromLevel(size_t count) const;
   size_t ChangedSteps() const;  // newest steps of another level; 0 = none
   void BeginLevel(size_t newest);
   void Learn();

@@ -1,4 +1,4 @@
-// How surprising one reading is, told by all readings of all peers so far and by nothing else.
+// The surprisal of one reading, told by all readings of all peers so far and by nothing else.
 //
 // No model of the noise holds far out: error counters stand still for days and then count once, waits come in bursts.
 // Two things hold whatever the distribution is:
@@ -11,7 +11,7 @@
 // 10,000 readings before, and counts a thousand times its resolution, has a surprisal of 9 + 7 nats. A few readings of
 // a machine that was broken before cost ln(k + 1) only.
 //
-// Readings that are surprising one after the other add up, less what the best of so many chances would add up to anyway
+// Surprisals of readings one after the other add up, less what the best of so many chances would add up to anyway
 // (TogetherOf).
 //
 // Magnitudes are sorted into eighths of an octave: of a normal distribution the chance of a reading of three deviations

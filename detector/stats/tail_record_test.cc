@@ -12,7 +12,7 @@
 namespace lockstep {
 namespace {
 
-TEST(TailRecordTest, ACounterThatNeverMovedSurprisalsByItsHistoryAndByHowFarItGoes) {
+TEST(TailRecordTest, TheSurprisalOfACounterThatNeverMovedIsOfItsHistoryAndOfHowFarItGoes) {
   TailRecord record;
   for (int i = 0; i < 9999; ++i) record.Add(0);
   EXPECT_NEAR(record.SurprisalOf(1000, 1), std::log(10'000) + std::log(1000 / std::pow(2, 0.125)), 1e-3);
@@ -141,13 +141,13 @@ TEST(TailRecordTest, ReadingsTogetherAreWorthWhatTheBestOfSoManyChancesIsNot) {
   Random random(5);
   constexpr int kSeries = 20'000;
   constexpr int kReadings = 6;
-  int surprising = 0;
+  int improbable = 0;
   for (int series = 0; series < kSeries; ++series) {
     double sum = 0;
     for (int reading = 0; reading < kReadings; ++reading) sum -= std::log(1 - random.Unit());
-    surprising += TogetherOf(sum, kReadings) > std::log(100) ? 1 : 0;
+    improbable += TogetherOf(sum, kReadings) > std::log(100) ? 1 : 0;
   }
-  EXPECT_NEAR(surprising, kSeries / 100.0, 45) << "one in a hundred";
+  EXPECT_NEAR(improbable, kSeries / 100.0, 45) << "one in a hundred";
 }
 
 }  // namespace

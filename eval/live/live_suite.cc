@@ -37,7 +37,7 @@ std::string DescribeLivePlan(const LivePlan& plan) {
   const DeliverySpec& delivery = plan.delivery;
   const RecorderErrors& recorder = delivery.recorder;
   std::string text = plan.counters.has_value() ? DescribeCounterPlan(*plan.counters) : Describe(plan.episode);
-  absl::StrAppendFormat(&text, "; begins wander %.3g ms, jitter %.3g ms, %.0f %% of ranks without begins",
+  absl::StrAppendFormat(&text, "; begins drift by %.3g ms, jitter %.3g ms, %.0f %% of ranks without begins",
                         1e3 * recorder.wander_seconds, 1e3 * recorder.jitter_seconds,
                         100 * recorder.enqueue_only_share);
   absl::StrAppendFormat(&text, "; reports %.3g ms late, %.2g %% break for %.2g s, %.2g %% lost",

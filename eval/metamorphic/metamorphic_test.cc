@@ -104,9 +104,9 @@ TEST(MetamorphicTest, AHealthyJobStaysHealthyAndShowsWhatIsPlanted) {
   }
 }
 
-TEST(MetamorphicTest, ASlowRankIsFoundUnderAnyNameBesideAnotherAndNotWhenHealed) {
+TEST(MetamorphicTest, ASlowRankIsFoundUnderAnyNameBesideAnotherAndNotWhenItsDelayIsRemoved) {
   const auto tried = ExpectAllHold(WithSlowRank());
-  for (const char* relation : {"ranks", "losses", "healed", "halves"}) {
+  for (const char* relation : {"ranks", "losses", "removed", "halves"}) {
     EXPECT_EQ(tried.at(relation).trials, 1) << relation;
   }
 }

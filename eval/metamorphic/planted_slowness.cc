@@ -134,7 +134,7 @@ std::optional<PlantedSlowness> PlantSlowness(const RecordingReplay& replay, cons
   return std::nullopt;
 }
 
-std::optional<Trace> Healed(const RecordingReplay& replay, const Verdict& verdict) {
+std::optional<Trace> WithoutDelayOf(const RecordingReplay& replay, const Verdict& verdict) {
   const TraceAnalysis& analysis = replay.analysis();
   std::vector<std::vector<double>> factors(analysis.trace->ranks.size());
   const std::vector<size_t> blamed = BlamedForTheirWork(*analysis.trace, verdict);

@@ -1,4 +1,4 @@
-// A slow rank planted into a recording by replay, and a slow rank healed.
+// A slow rank planted into a recording by replay, and the delay of a slow rank removed.
 //
 // Pure but for the chance that is given; thread-safe.
 
@@ -35,7 +35,7 @@ std::optional<PlantedSlowness> PlantSlowness(const RecordingReplay& replay, cons
 
 // The ranks that `verdict` blames for their own work at what their peers took in the same steps. None if it does not
 // blame any for that, or the records do not hang together.
-std::optional<Trace> Healed(const RecordingReplay& replay, const Verdict& verdict);
+std::optional<Trace> WithoutDelayOf(const RecordingReplay& replay, const Verdict& verdict);
 
 }  // namespace lockstep
 

@@ -200,35 +200,35 @@ bool AnyAgainst(const JobReport& report, const std::string& host, Condition cond
   });
 }
 
-// That somebody whom `healed` named is accused afterwards of that, or of something new. What else it was accused of
-// `before` has not been healed.
-std::string StillAccused(const Verdict& healed, const JobReport& before, const JobReport& after) {
+// That somebody whom `removed` named is accused afterwards of that, or of something new. What else it was accused of
+// `before` is still there.
+std::string StillAccused(const Verdict& removed, const JobReport& before, const JobReport& after) {
   for (const Verdict& left : after.verdicts) {
     if (!BlamesSomebody(left)) continue;
     for (const Culprit& culprit : left.culprits) {
       const auto was = [&culprit](const Culprit& earlier) {
         return earlier.host == culprit.host && (earlier.rank < 0 || earlier.rank == culprit.rank);
       };
-      if (std::none_of(healed.culprits.begin(), healed.culprits.end(), was)) continue;
-      const bool other = left.verdict_class != healed.verdict_class &&
+      if (std::none_of(removed.culprits.begin(), removed.culprits.end(), was)) continue;
+      const bool other = left.verdict_class != removed.verdict_class &&
                          AnyAgainst(before, culprit.host, [&left](const Verdict& earlier) {
                            return earlier.verdict_class == left.verdict_class;
                          });
       if (other) continue;
-      return absl::StrFormat("%s is still accused of %s at %.1f %%, healed of %s at %.1f %%", culprit.host,
-                             Name(left.verdict_class), 100 * left.cost.slowdown_fraction, Name(healed.verdict_class),
-                             100 * healed.cost.slowdown_fraction);
+      return absl::StrFormat("%s is still accused of %s at %.1f %%, without its %s at %.1f %%", culprit.host,
+                             Name(left.verdict_class), 100 * left.cost.slowdown_fraction, Name(removed.verdict_class),
+                             100 * removed.cost.slowdown_fraction);
     }
   }
   return "";
 }
 
-Trial HealedIsGone(Subject& subject, Random&) {
+Trial RemovedIsGone(Subject& subject, Random&) {
   for (const Verdict& verdict : subject.report().verdicts) {
     if (!BlamesSomebody(verdict) || verdict.cost.slowdown_fraction < kMinCost) continue;
-    std::optional<Trace> healed = Healed(subject.replay(), verdict);
-    if (!healed.has_value()) continue;
-    const JobReport report = subject.Judge(WithTrace(subject.recording(), *std::move(healed)));
+    std::optional<Trace> removed = WithoutDelayOf(subject.replay(), verdict);
+    if (!removed.has_value()) continue;
+    const JobReport report = subject.Judge(WithTrace(subject.recording(), *std::move(removed)));
     std::string wrong = StillAccused(verdict, subject.report(), report);
     if (wrong.empty()) wrong = AnotherIsAccused(subject.named_hosts(), report);
     return Outcome(std::move(wrong));
@@ -281,7 +281,7 @@ constexpr Relation kRelations[] = {
     {"losses", "2 % of the operations lost: nobody else accused, not more findings", true, Losses},
     {"planted", "one rank's work times 1.2 in a healthy recording: named, at its cost, nobody else", true, Planted},
     {"beside", "the same beside a fault: both named, nobody else", true, Beside},
-    {"healed", "the costliest slow rank or host healed: gone, nobody else", false, HealedIsGone},
+    {"removed", "the delay of the costliest slow rank or host removed: gone, nobody else", false, RemovedIsGone},
     {"halves", "first and second half by themselves: do not accuse one each", false, Halves},
 };
 

@@ -36,6 +36,8 @@ class Planted(unittest.TestCase):
     def test_clean_file_passes(self):
         root = self.plant({"base/a.h": "// Says it all. Immutable.\nclass A {\n};\n"})
         self.assertEqual(list(tidy.violations(root)), [])
+        words = self.plant({"docs/a.md": "The surprisal of a healthy job.\n", "sim/b.cc": "// It heals.\n"})
+        self.assertEqual(list(tidy.violations(words)), [])
         self.assertEqual(list(dependency_graph.violations(root)), [])
 
     def test_constants_say_where_they_come_from(self):
@@ -58,6 +60,8 @@ class Planted(unittest.TestCase):
             "detector/g.h": "// Pure.\nclass A { friend class ATest; };\n",
             "detector/string_utils.cc": "int x;\n",
             "detector/h.h": "class A {\n};\n",
+            "detector/l.h": "// How surprising a reading is. Pure.\nint x();\n",
+            "docs/healing.md": "What healing gives back\n",
             "detector/i.cc": "int F() {\n" + "  ;\n" * 80 + "  return 1;\n}\n",
             "detector/j.h": "// Pure.\n" + "int x();\n" * 300,
             "proto/k.proto": "enum E { FIRST = 1; }\n",
