@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/metric_catalog.h"
 #include "collector/job_table.h"
 #include "collector/testing/job_table_fixture.h"
 #include "collector/testing/report_builder.h"
@@ -102,6 +104,66 @@ TEST_F(JobTableTest, AFatalXidOfAHostWithoutAJobBecomesAnIncidentOfTheHost) {
   ASSERT_EQ(incident.verdict().culprits_size(), 1);
   EXPECT_EQ(incident.verdict().culprits(0).host(), "node-2");
   EXPECT_EQ(incident.verdict().culprits(0).device(), "0000:3b:00");
+  std::vector<std::string> lines;
+  EXPECT_EQ(Replay(lines).conclusions_different, 0u);
+}
+
+struct HostFault {
+  Metric metric;
+  const char* device;
+  double before;
+  double after;
+  const char* scope;
+  const char* verdict_class;
+  bool suspected;  // it proves nothing by itself
+};
+
+// A host each. Memory that cannot be corrected and a link that is lost are faults; fewer PCIe lanes may be meant.
+constexpr HostFault kHostFaults[] = {
+    {Metric::kGpuEccUncorrectedTotal, "gpu0", 0, 1, "machine", "gpu_fault", false},
+    {Metric::kGpuPcieLinkWidth, "gpu3", 16, 8, "unknown", "pcie_degraded", true},
+    {Metric::kIbLinkDownedTotal, "mlx5_0/1", 0, 1, "network", "link_slow", false},
+};
+
+TEST_F(JobTableTest, WhatErrorCountersSayOfHostsWithoutAJobBecomesAnIncidentOfEach) {
+  JobTable table = MakeTable();
+  for (uint64_t second = 1; second <= 60; ++second) {
+    for (const HostFault& fault : kHostFaults) {
+      wire::AgentReport report = MakeHostReport(second, 0.5);
+      report.set_monotonic_ns(report.monotonic_ns() + static_cast<int64_t>(second) * kNanosPerSecond);
+      wire::MetricBlock& block = *report.add_metrics();
+      block.set_device(fault.device);
+      block.set_monotonic_ns(report.monotonic_ns());
+      if (fault.metric == Metric::kGpuPcieLinkWidth) {
+        block.add_metrics(static_cast<uint32_t>(Metric::kGpuPcieLinkWidthMax));
+        block.add_values(fault.before);
+      }
+      block.add_metrics(static_cast<uint32_t>(fault.metric));
+      block.add_values(second < 20 ? fault.before : fault.after);
+      table.Observe(Slice(fault.verdict_class, std::move(report)));
+    }
+    table.Observe(Slice("healthy", MakeHostReport(second, 0.5)));
+    clock_.Advance(kNanosPerSecond);
+    table.Evaluate();
+    if (second < 20) {
+      ASSERT_EQ(index_.open_count(), 0u) << second;
+    }
+  }
+  std::map<std::string, wire::Incident> seen;
+  index_.ForEach(/*open_only=*/false, "", [&](const wire::Incident& incident) {
+    if (incident.job().empty()) seen[incident.verdict().culprits(0).host()] = incident;
+  });
+  ASSERT_EQ(seen.size(), std::size(kHostFaults));
+  for (const HostFault& fault : kHostFaults) {
+    const wire::Incident& incident = seen[fault.verdict_class];  // as its host is called
+    EXPECT_EQ(incident.state(), wire::Incident::STATE_OPEN) << fault.verdict_class;
+    EXPECT_EQ(incident.suspected(), fault.suspected) << fault.verdict_class;
+    EXPECT_EQ(incident.verdict().scope(), fault.scope) << fault.verdict_class;
+    EXPECT_EQ(incident.verdict().class_(), fault.verdict_class);
+    ASSERT_EQ(incident.verdict().culprits_size(), 1) << fault.verdict_class;
+    EXPECT_EQ(incident.verdict().culprits(0).device(), fault.device);
+    EXPECT_EQ(incident.verdict().culprits(0).rank(), -1) << fault.verdict_class;
+  }
   std::vector<std::string> lines;
   EXPECT_EQ(Replay(lines).conclusions_different, 0u);
 }

@@ -29,6 +29,7 @@ struct Fleet {
   bool may_accuse = false;  // no operation record judges the job
   int learning_seconds = kLearningSeconds;
   int slow_second = -1;  // from when on the whole job does a tenth less; -1 = never
+  int silent_host = -1;  // tells nothing from the end of learning on; -1 = none
 
   double job_pace(int64_t second) const { return slow_second >= 0 && second >= slow_second ? 0.9 : 1; }
 };
@@ -46,6 +47,7 @@ class Play {
   std::vector<Verdict> Second() {
     ++second_;
     for (int host = 0; host < fleet_.hosts; ++host) {
+      if (host == fleet_.silent_host && second_ >= fleet_.learning_seconds) continue;
       const double value = (300 + 10 * random_.Gaussian()) * (IsOdd(host) ? 0.6 : 1);
       const int64_t now_ns = second_ * kNanosPerSecond;
       counters_.Observe(host,
@@ -141,6 +143,29 @@ TEST(CounterOutliersTest, AccusesWhereNoRecordTellsAndTheJobIsDegraded) {
       EXPECT_EQ(verdicts[0].scope, accused ? VerdictScope::kMachine : VerdictScope::kUnknown);
       EXPECT_EQ(verdicts[0].verdict_class == VerdictClass::kCounterOutlier, !accused);
       EXPECT_EQ(verdicts[0].advice, accused ? Advice::kCordonAndReplace : Advice::kObserve);
+    }
+  }
+}
+
+// An agent may have been stopped: silence accuses only where nothing but counters judges the job, and it is degraded.
+TEST(CounterOutliersTest, ASilentMachineIsUnreachableOnlyWhereNoRecordTellsAndTheJobIsDegraded) {
+  constexpr int kSilent = 240;
+  for (const bool may_accuse : {false, true}) {
+    for (const int slow_second : {-1, kSilent}) {
+      Play play({.odd_rack = -1,
+                 .has_places = false,
+                 .may_accuse = may_accuse,
+                 .learning_seconds = kSilent,
+                 .slow_second = slow_second,
+                 .silent_host = 7});
+      const std::vector<Verdict> verdicts = play.After(kSilent + 90);
+      const bool accused = may_accuse && slow_second >= 0;
+      ASSERT_EQ(verdicts.size(), accused ? 1u : 0u) << may_accuse << slow_second;
+      if (!accused) continue;
+      EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kMachineUnreachable);
+      EXPECT_EQ(verdicts[0].scope, VerdictScope::kMachine);
+      ASSERT_EQ(verdicts[0].culprits.size(), 1u);
+      EXPECT_EQ(verdicts[0].culprits[0].host, "node-7");
     }
   }
 }
