@@ -68,7 +68,7 @@ TEST(CoverageTest, SilenceIsNotHealth) {
 // Whether what is missing leaves the rest of the job judged; a job of which nothing is missing has nothing left out.
 bool JudgesTheRest(const Trace& trace) {
   const Judgement judgement = lockstep::Judge({.job = "job", .trace = trace}, {});
-  EXPECT_EQ(judgement.left_out.has_value(), judgement.why_not_judged.empty());
+  EXPECT_EQ(judgement.left_out.has_value(), !judgement.why_not_judged.has_value());
   return judgement.left_out.has_value();
 }
 

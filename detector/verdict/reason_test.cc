@@ -56,9 +56,6 @@ TEST(ReasonTest, EveryReasonSaysItsNumbers) {
        "3 of 8 ranks left no records: any of them may be the one that the others wait for."},
       {RanksWithoutTimes{.without = 1, .all = 8},
        "1 of 8 ranks left operations without times that tell work from waits: their own work was not judged."},
-      {RanksWithoutTimes{.without = 2, .all = 8, .ranks = {3, 5}},
-       "2 of 8 ranks left operations without times that tell work from waits (ranks 3, 5): their own work was not "
-       "judged."},
       {LostRecords{.lost = 30, .all = 100}, "30 of 100 records are lost: too many to tell that nothing is wrong."},
       {NoRecordsSent{}, "No agent sent operation records."},
       {TimesOfHandingOver{}, "The records tell when operations were handed over, not when they began and ended."},
@@ -143,6 +140,14 @@ TEST(ReasonTest, ReasonsAreEqualWhenKindAndNumbersAre) {
   ASSERT_NE(copy.As<FewSteps>(), nullptr);
   EXPECT_EQ(copy.As<FewSteps>()->steps, 2);
   EXPECT_EQ(copy.As<NoMeeting>(), nullptr);
+}
+
+TEST(ReasonTest, WhichRanksWereNotJudgedIsSaid) {
+  EXPECT_EQ(Sentence(RanksWithoutTimes{.without = 2, .all = 8, .ranks = {3, 5}}),
+            "2 of 8 ranks left operations without times that tell work from waits (ranks 3, 5): their own work was not "
+            "judged.");
+  EXPECT_EQ(Sentence(MissingRanks{.missing = 1, .all = 8, .ranks = {7}}),
+            "1 of 8 ranks left no records (rank 7): any of them may be the one that the others wait for.");
 }
 
 TEST(ReasonTest, AnOpenWaitCountsOtherCausesIfThereAreAny) {
