@@ -1,6 +1,7 @@
-// Counters that stand out and yet accuse nobody: names that mean nothing to us.
+// Counters that stand out and yet accuse nobody: names that mean nothing to us, and crowds.
 
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -116,6 +117,43 @@ TEST(NoFindingTest, NamesWithoutMeaningAccuseNobody) {
     EXPECT_EQ(Accusations(JudgeDay(kQuarterMinuteMs, kOddFactor, told_duties)), std::vector<std::string>{"node-9"})
         << told_duties;
   }
+}
+
+// Each of them is different in something of its own since the job does less: nobody is odd among odd ones.
+TEST(NoFindingTest, WhereAllStandOutNobodyDoes) {
+  struct Kind {
+    Metric metric;
+    const char* device;
+    double level;
+  };
+  constexpr Kind kKinds[] = {
+      {Metric::kGpuPowerWatts, "gpu0", 600},
+      {Metric::kGpuSmClockHertz, "gpu0", 1.8e9},
+      {Metric::kGpuTensorActiveRatio, "gpu0", 0.6},
+      {Metric::kGpuTemperatureCelsius, "gpu0", 60},
+      {Metric::kIbTransmitBytesTotal, "mlx5_0/1", 2e10},
+      {Metric::kIbReceiveBytesTotal, "mlx5_0/1", 2e10},
+      {Metric::kHostCpuBusyRatio, "", 0.4},
+      {Metric::kGpuUtilizationRatio, "gpu0", 0.9},
+  };
+  constexpr int kSamples = 600, kOnset = 300;
+  constexpr auto kHosts = static_cast<int32_t>(std::size(kKinds));
+  Random random(1);
+  MetricTable table{.job = "j", .hosts = HostNames(kHosts)};
+  for (int32_t host = 0; host < kHosts; ++host) {
+    for (int32_t k = 0; k < kHosts; ++k) {
+      const Kind& kind = kKinds[k];
+      const double odd = host == k ? kOddFactor : 1;
+      const double job = kind.metric == Metric::kGpuPowerWatts ? kDegraded : 1;
+      table.series.push_back(Sampled(Known(host, kind.metric, kind.device), kSamples, /*interval_ms=*/1'000, random,
+                                     [&](int i) { return i < kOnset ? kind.level : odd * job * kind.level; }));
+    }
+  }
+  JobReport report;
+  AddCounters(table, {}, &report);
+  EXPECT_EQ(Accusations(report), std::vector<std::string>());
+  EXPECT_LE(report.verdicts.size(), 1u);
+  for (const Verdict& verdict : report.verdicts) EXPECT_EQ(verdict.type(), FindingType::kAbstention);
 }
 
 }  // namespace
