@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <iterator>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "base/metric_catalog.h"
 #include "detector/counters/counter_class.h"
 #include "detector/counters/counter_history.h"
+#include "detector/counters/crowd.h"
 #include "detector/counters/group_member.h"
 #include "detector/counters/network_signs.h"
 #include "detector/counters/peer_detector.h"
@@ -96,21 +98,28 @@ std::vector<MemberSign> MemberSigns(const CounterHistory& history, const MetricT
 // Of machines whose case no place explains, and of places.
 void AddCases(const CounterHistory& history, const MetricTable& table, const CounterContext& context,
               JobReport* report) {
-  const std::vector<const HistoryCase*> cases = BestOfEachHost(history);
+  std::vector<const HistoryCase*> cases = BestOfEachHost(history);
   const std::vector<PlaceFinding> places = context.places == nullptr
                                                ? std::vector<PlaceFinding>()
                                                : FindPlaces(cases, history.shifts, table.hosts, *context.places);
+  std::erase_if(cases, [&](const HistoryCase* found) {
+    return std::any_of(places.begin(), places.end(), [&](const PlaceFinding& place) { return place.Explains(*found); });
+  });
+  const std::set<int32_t> in_crowds = HostsInCrowds(cases, table.hosts.size());
   size_t observations = 0;
   // Whoever holds a job up is named, and machines that stand idle differ in everything.
   const bool stands = report->state == JobState::kHung && !report->verdicts.empty();
   for (const HistoryCase* const found : cases) {
     if (Corroborate(*found, table.hosts[static_cast<size_t>(found->host)], &report->verdicts)) continue;
-    if (std::any_of(places.begin(), places.end(), [&](const PlaceFinding& place) { return place.Explains(*found); }))
-      continue;
+    if (in_crowds.contains(found->host)) continue;
     Verdict verdict = FullVerdict(*found, history, table, !context.has_records);
     const bool observation = verdict.type() == FindingType::kObservation;
     if (observation && (stands || ++observations > kMostCounterObservations)) continue;
     report->verdicts.push_back(std::move(verdict));
+  }
+  if (!in_crowds.empty()) {
+    report->verdicts.push_back(
+        Verdict::Abstention(CrowdOfMachines{.machines = in_crowds.size(), .all = table.hosts.size()}));
   }
   for (const PlaceFinding& place : places) {
     Verdict verdict = FullVerdict(place.example, history, table, !context.has_records);

@@ -1,10 +1,12 @@
 #include "detector/engine/counter_outliers.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "detector/counters/counter_diagnosis.h"
 #include "detector/counters/counter_driver.h"
+#include "detector/counters/crowd.h"
 #include "detector/counters/network_signs.h"
 #include "detector/counters/peer_detector.h"
 #include "detector/verdict/verdict_merge.h"
@@ -103,8 +105,18 @@ void CounterOutliers::Find(const Context& context) {
       return place.finding.Explains(outlier.found);
     });
   }
+  FindCrowds(hosts.size());
   KeepFirstClasses();
   DropBeyondLimit();
+}
+
+void CounterOutliers::FindCrowds(size_t machines) {
+  std::vector<const HistoryCase*> cases;
+  for (const Outlier& outlier : outliers_) {
+    if (!outlier.is_of_place) cases.push_back(&outlier.found);
+  }
+  const std::set<int32_t> in_crowds = HostsInCrowds(cases, machines);
+  for (Outlier& outlier : outliers_) outlier.is_of_crowd = in_crowds.contains(outlier.found.host);
 }
 
 void CounterOutliers::DropBeyondLimit() {
@@ -132,7 +144,8 @@ void CounterOutliers::AddTo(std::vector<Verdict>* verdicts) const {
   std::vector<Verdict> found;
   for (const StandingPlace& place : standing_) found.push_back(place.verdict);
   for (const Outlier& outlier : outliers_) {
-    if (Corroborate(outlier.found, outlier.host, verdicts) || outlier.is_of_place) continue;
+    if (Corroborate(outlier.found, outlier.host, verdicts)) continue;
+    if (outlier.is_of_place || outlier.is_of_crowd) continue;
     found.push_back(outlier.verdict);
   }
   MergeVerdicts(found, verdicts);

@@ -58,6 +58,7 @@ class CounterOutliers {
   struct Outlier {
     std::string host;
     bool is_of_place = false;  // a place explains it
+    bool is_of_crowd = false;  // so many stand out that it tells nothing (counters/crowd.h)
     HistoryCase found;
     Verdict verdict;
   };
@@ -70,6 +71,7 @@ class CounterOutliers {
   void FindPlacesOf(const Context& context);
   void Stand(PlaceFinding finding, const std::vector<std::string>& hosts, const Context& context);
   void KeepFirstClasses();
+  void FindCrowds(size_t machines);
   void DropBeyondLimit();
   static Verdict WholeHost(Verdict verdict);
 

@@ -109,6 +109,13 @@ std::string Sentence(const TimesOfHandingOver&) {
 
 std::string Sentence(const StepLengthUnknown&) { return "The length of its steps is not known yet."; }
 
+std::string Sentence(const CrowdOfMachines& reason) {
+  return absl::StrFormat(
+      "%d of %d machines stand out at one time by their counters, each in its own way: that tells nothing about any of "
+      "them.",
+      reason.machines, reason.all);
+}
+
 std::string Sentence(const InputNote& reason) { return reason.text; }
 
 }  // namespace lockstep

@@ -109,6 +109,13 @@ struct StepLengthUnknown {
   bool operator==(const StepLengthUnknown&) const = default;
 };
 
+// Of counters: more machines stand out at one time than one cause has, each in its own way.
+struct CrowdOfMachines {
+  uint64_t machines = 0;
+  uint64_t all = 0;
+  bool operator==(const CrowdOfMachines&) const = default;
+};
+
 // What the reader of an input said about it, as a whole sentence. No logic depends on it.
 struct InputNote {
   std::string text;
@@ -129,6 +136,7 @@ std::string Sentence(const FewCounters& reason);
 std::string Sentence(const NoRecordsSent& reason);
 std::string Sentence(const TimesOfHandingOver& reason);
 std::string Sentence(const StepLengthUnknown& reason);
+std::string Sentence(const CrowdOfMachines& reason);
 std::string Sentence(const InputNote& reason);
 
 }  // namespace lockstep

@@ -35,7 +35,8 @@ struct ReasonKindList {
 using ReasonKinds = ReasonKindList<
     // Nothing is concluded.
     NoRecords, FewSteps, MissingRanks, RanksWithoutTimes, LostRecords, NoMeeting, OpenWait, SlowWithoutCause,
-    LongerWork, CausesRuledOut, FewCounters, NoRecordsSent, TimesOfHandingOver, StepLengthUnknown, InputNote,
+    LongerWork, CausesRuledOut, FewCounters, CrowdOfMachines, NoRecordsSent, TimesOfHandingOver, StepLengthUnknown,
+    InputNote,
     // The job, or the layout of its work.
     LongStage, RotatingStalls, VaryingBatches, LongReplica, GivenMore, HotExpert, LongerEverywhere, SlowDrift,
     CommonPause,

@@ -142,6 +142,13 @@ TEST(ReasonTest, ReasonsAreEqualWhenKindAndNumbersAre) {
   EXPECT_EQ(copy.As<NoMeeting>(), nullptr);
 }
 
+TEST(ReasonTest, CrowdsAreCounted) {
+  EXPECT_EQ(
+      Sentence(CrowdOfMachines{.machines = 5, .all = 8}),
+      "5 of 8 machines stand out at one time by their counters, each in its own way: that tells nothing about any "
+      "of them.");
+}
+
 TEST(ReasonTest, WhichRanksWereNotJudgedIsSaid) {
   EXPECT_EQ(Sentence(RanksWithoutTimes{.without = 2, .all = 8, .ranks = {3, 5}}),
             "2 of 8 ranks left operations without times that tell work from waits (ranks 3, 5): their own work was not "
