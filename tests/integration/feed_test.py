@@ -116,6 +116,37 @@ class FeedTest(StackCase):
         states = {r["process_state"] for r in self.stack.lockstep("ranks", "hung")["ranks"]}
         self.assertNotIn("finalized", states)
 
+    def test_machines_of_which_only_counters_tell_arrive_and_a_lost_link_is_named(self):
+        seconds, lost_at = 30, 15
+        loads = {"m0": [1 + second / 8 for second in range(seconds)], "m1": [9.5] * seconds}
+        path = self.place / "metrics.csv"
+        with open(path, "w", newline="") as file:
+            rows = csv.writer(file)
+            rows.writerow(("time_ms", "job", "host", "device", "metric", "value"))
+            for second in range(seconds):
+                for host, load in loads.items():
+                    now_ms = 1_760_000_000_000 + 1000 * second
+                    rows.writerow((now_ms, "machines", host, "", "host_load1", load[second]))
+                    lost = int(host == "m1" and second >= lost_at)
+                    rows.writerow((now_ms, "machines", host, "mlx5_0/1", "ib_link_downed_total", lost))
+        summary = self.feed(path, "machines", "--format", "metrics-csv", speed=3)
+        self.assertEqual((summary["ranks"], summary["hosts"]), (0, 2))
+        self.assertEqual(summary["reports"], summary["seconds"] * summary["hosts"])
+
+        def accused():
+            verdicts = [i["verdict"] for i in self.stack.lockstep("incidents")["incidents"]]
+            return [(v["class"], c["host"], c["device"]) for v in verdicts for c in v["culprits"] if c["host"] in loads]
+        self.stack.wait_until("the lost link to be named", accused, PATIENCE_SECONDS)
+        self.assertEqual(accused(), [("link_slow", "m1", "mlx5_0/1")])
+
+        def arrived(host):
+            query = f'host_load1{{host="{host}"}}'
+            series = self.stack.lockstep("history", query, "--since", "5m", "--step", "100ms")["series"]
+            return [p[1] for s in series for p in s["points"]]
+        for host, load in loads.items():
+            self.stack.wait_until("all samples", lambda h=host: len(arrived(h)) >= seconds, PATIENCE_SECONDS)
+            self.assertEqual(arrived(host), load)
+
     def test_hosts_that_report_already_are_not_cut_off(self):
         path = simulate(self.place / "busy", "", steps=4)
         command = ["feed", path, "--to", self.stack.address, "--job", "first", "--speed", 1]
