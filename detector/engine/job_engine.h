@@ -82,13 +82,13 @@ class JobEngine {
   // holds then is only that hosts are missed. `fleet` counts where no host of the job reports.
   struct Conclusion {
     std::vector<Verdict> verdicts;  // by cause key
-    std::vector<Verdict> remarks;   // what holds as well, and nobody is called for: pauses that are planned or cheap
     bool can_conclude = false;
     // False until all that is judged of a job was judged once since the engine began, or since the newest Resume.
     // Before that a cause that an earlier engine found, and this one does not, may still hold.
     bool has_judged = false;
     std::vector<PullRequest> requests;  // new wishes; the answers come inside later reports, or never
     std::vector<WatchRequest> watches;
+    std::vector<Verdict> remarks;  // what holds as well, and nobody is called for: pauses that are planned or cheap
   };
   Conclusion Evaluate(int64_t watermark_ns, const FleetSight& fleet = {});
 

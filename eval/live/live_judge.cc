@@ -73,10 +73,10 @@ absl::StatusOr<JobReport> JudgeLive(const JobEvidence& evidence, const JobEngine
     return absl::DataLossError(absl::StrCat("a collector would not take it: ", play.refused.message()));
   }
   JobReport report = EverTold(told, std::move(last));
-  for (const auto& [key, remark] : remarks) {
+  for (const auto& remark : remarks) {
     const bool is_told = std::any_of(report.verdicts.begin(), report.verdicts.end(),
-                                     [&key](const Verdict& verdict) { return CauseKey(verdict) == key; });
-    if (!is_told) report.verdicts.push_back(remark);
+                                     [&remark](const Verdict& verdict) { return CauseKey(verdict) == remark.first; });
+    if (!is_told) report.verdicts.push_back(remark.second);
   }
   report.job = of_file.job;
   report.ranks = of_file.ranks;

@@ -72,7 +72,7 @@ class NodeCheckTest(unittest.TestCase):
             self.assertEqual(rule["path"], "/usr/libexec/lockstep/node-check")
 
     def test_classes_are_those_of_verdicts(self):
-        known = set(re.findall(r'\{"(\w+)", "\w+"\}', (ROOT / "detector/verdict/verdict.cc").read_text()))
+        known = set(re.findall(r'\{"(\w+)", "\w+"[,}]', (ROOT / "detector/verdict/verdict.cc").read_text()))
         named = set(re.findall(r'"([a-z_]+)"', CHECK.read_text().split("CONDITIONS")[1].split("SCOPES")[0]))
         self.assertGreater(len(named), 5)
         self.assertLessEqual(named, known)
