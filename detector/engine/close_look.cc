@@ -13,6 +13,7 @@
 #include "detector/network/transfer_verdict.h"
 #include "detector/verdict/cost_limit.h"
 #include "detector/verdict/job_state.h"
+#include "detector/verdict/many_named.h"
 #include "detector/verdict/wording.h"
 
 namespace lockstep {
@@ -179,6 +180,7 @@ void CloseLook::Tell(const Roster& roster, int64_t watermark_ns) {
   std::vector<Verdict> of_transfers = TransferVerdicts(roster, *watch_.result(), impact);
   for (Verdict& verdict : of_transfers) verdict.last_seen_ns = watermark_ns;
   MergeTransferVerdicts(*watch_.result(), std::move(of_transfers), min_cost_, &told_);
+  NameNobodyOfMany({.hosts = roster.hosts().size(), .ranks = roster.ranks().size()}, &told_);
   // What looks could not explain, transfers do.
   if (accuses()) std::erase_if(told_, IsSlowWithoutCause);
 }
