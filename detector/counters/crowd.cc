@@ -11,7 +11,7 @@ namespace lockstep {
 std::set<int32_t> HostsInCrowds(absl::Span<const HistoryCase* const> cases, size_t machines) {
   std::vector<const HistoryCase*> by_onset;
   for (const HistoryCase* const found : cases) {
-    if (found->kind == CaseKind::kAlarm) by_onset.push_back(found);
+    if (found->kind != CaseKind::kSilence) by_onset.push_back(found);
   }
   std::sort(by_onset.begin(), by_onset.end(), [](const HistoryCase* a, const HistoryCase* b) {
     return std::pair(a->onset_ms, a->host) < std::pair(b->onset_ms, b->host);
@@ -21,7 +21,9 @@ std::set<int32_t> HostsInCrowds(absl::Span<const HistoryCase* const> cases, size
   for (const HistoryCase* const found : by_onset) {
     std::erase_if(standing, [found](const HistoryCase* other) { return other->last_ms < found->onset_ms; });
     standing.push_back(found);
-    if (IsFewOf(standing.size(), machines)) continue;
+    const auto alarms = std::count_if(standing.begin(), standing.end(),
+                                      [](const HistoryCase* other) { return other->kind == CaseKind::kAlarm; });
+    if (IsFewOf(static_cast<size_t>(alarms), machines)) continue;
     for (const HistoryCase* const one : standing) in_crowds.insert(one->host);
   }
   return in_crowds;

@@ -2,7 +2,8 @@
 //
 // Who stands out is told by the others being alike. Where more than a few machines (verdict/many_named.h) do at one
 // time, the others are not, and nothing is told about any of them. Machines that go the same way are a common cause
-// (peer_detector.h), and silence is no way of standing out. Pure. O(n log n) for n cases.
+// (peer_detector.h), and silence is no way of standing out. Load of their own makes no crowd, but tells nothing in one.
+// Pure. O(n log n) for n cases.
 
 #ifndef LOCKSTEP_DETECTOR_COUNTERS_CROWD_H_
 #define LOCKSTEP_DETECTOR_COUNTERS_CROWD_H_

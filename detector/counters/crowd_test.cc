@@ -41,6 +41,9 @@ TEST(CrowdTest, SilenceAndLoadOfItsOwnMakeNone) {
   EXPECT_THAT(InCrowds({Standing(1, 0, 100), Standing(5, 50, 200), Standing(7, 90, 300, CaseKind::kSilence)}),
               IsEmpty());
   EXPECT_THAT(InCrowds({Standing(1, 0, 100), Standing(5, 50, 200), Standing(7, 90, 300, CaseKind::kSoft)}), IsEmpty());
+  EXPECT_THAT(InCrowds({Standing(1, 0, 100), Standing(3, 20, 300, CaseKind::kSoft), Standing(5, 50, 200),
+                        Standing(7, 90, 300)}),
+              ElementsAre(1, 3, 5, 7));
 }
 
 }  // namespace

@@ -30,13 +30,9 @@ struct Fleet {
   int learning_seconds = kLearningSeconds;
   int slow_second = -1;  // from when on the whole job does a tenth less; -1 = never
   int silent_host = -1;  // tells nothing from the end of learning on; -1 = none
-  int own_signs = 0;     // so many hosts, the first ones, are odd each in a metric of its own; at most kOwnMetrics
 
   double job_pace(int64_t second) const { return slow_second >= 0 && second >= slow_second ? 0.9 : 1; }
 };
-
-constexpr Metric kOwnMetrics[] = {Metric::kGpuSmClockHertz, Metric::kGpuTemperatureCelsius,
-                                  Metric::kGpuUtilizationRatio};
 
 class Play {
  public:
@@ -54,15 +50,12 @@ class Play {
       if (host == fleet_.silent_host && second_ >= fleet_.learning_seconds) continue;
       const double value = (300 + 10 * random_.Gaussian()) * (IsOdd(host) ? 0.6 : 1);
       const int64_t now_ns = second_ * kNanosPerSecond;
-      HostReport report{.host = Name(host),
-                        .received_ns = now_ns,
-                        .host_ns = now_ns,
-                        .samples = {{"gpu0", Metric::kGpuPowerWatts, now_ns, value * fleet_.job_pace(second_)}}};
-      for (int sign = 0; sign < fleet_.own_signs; ++sign) {
-        const bool odd = host == sign && second_ >= fleet_.learning_seconds;
-        report.samples.push_back({"gpu0", kOwnMetrics[sign], now_ns, (300 + 3 * random_.Gaussian()) * (odd ? 0.6 : 1)});
-      }
-      counters_.Observe(host, report, /*compared=*/true);
+      counters_.Observe(host,
+                        {.host = Name(host),
+                         .received_ns = now_ns,
+                         .host_ns = now_ns,
+                         .samples = {{"gpu0", Metric::kGpuPowerWatts, now_ns, value * fleet_.job_pace(second_)}}},
+                        /*compared=*/true);
     }
     outliers_.Find({.counters = counters_,
                     .roster = roster_,
@@ -187,13 +180,6 @@ TEST(CounterOutliersTest, AMachineThatRecordsBlameGetsItsCountersAsEvidence) {
   EXPECT_NEAR(verdicts[0].culprits[0].confidence, 0.9, 1e-9);
   ASSERT_FALSE(verdicts[0].evidence.empty());
   EXPECT_EQ(verdicts[0].evidence[0].kind, EvidenceKind::kCounter);
-}
-
-TEST(CounterOutliersTest, WhereMoreThanAQuarterStandsOutEachInItsOwnWayNobodyIsTold) {
-  for (const int odd : {2, 3}) {
-    Play play({.hosts = 8, .odd_rack = -1, .has_places = false, .may_accuse = true, .own_signs = odd});
-    EXPECT_EQ(play.After(kLearningSeconds + 60).size(), odd == 2 ? 2u : 0u);
-  }
 }
 
 TEST(CounterOutliersTest, AHealthyFleetHasNoPlaceAstray) {
