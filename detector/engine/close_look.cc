@@ -101,6 +101,7 @@ void CloseLook::TakeLook(const Roster& roster, LookedAt look, int64_t watermark_
   }
   const std::set<std::string> told = findings_.ToldCauses();
   std::vector<Verdict> causes = CausesOfLook(judgement.report, CostLimit(min_cost_, told));
+  findings_.LeaveExplained(&causes);
   for (Verdict& cause : causes) {
     const auto steps = static_cast<double>(judgement.report.steps - std::max<int64_t>(cause.first_step, 0));
     AddProcessUse(roster, work_, step_seconds, steps * step_seconds, &cause);

@@ -214,6 +214,19 @@ std::set<std::string> StandingFindings::ToldCauses() const {
   return causes;
 }
 
+void StandingFindings::LeaveExplained(std::vector<Verdict>* causes) const {
+  std::set<std::string> seen;
+  for (const Verdict& cause : *causes) seen.insert(CauseKey(cause));
+  const bool saw_all = std::all_of(findings_.begin(), findings_.end(), [&seen](const auto& entry) {
+    return !entry.second.told || !AccusesNode(entry.second.verdict) || seen.contains(entry.first);
+  });
+  if (saw_all) return;
+  std::erase_if(*causes, [this](const Verdict& cause) {
+    const auto known = findings_.find(CauseKey(cause));
+    return IsSlowWithoutCause(cause) && (known == findings_.end() || !known->second.told);
+  });
+}
+
 std::vector<Verdict> StandingFindings::Candidates() const {
   std::vector<Verdict> candidates;
   for (const auto& [key, finding] : findings_) {

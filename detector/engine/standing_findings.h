@@ -102,6 +102,10 @@ class StandingFindings {
   std::vector<Verdict> Told() const;
   // The keys of the same: what the next look is to judge by (cost_limit.h).
   std::set<std::string> ToldCauses() const;
+
+  // Takes slowness without a cause out of what a look found that did not see all machines and paths that are accused:
+  // these explain it, for all that is known. What was told stays.
+  void LeaveExplained(std::vector<Verdict>* causes) const;
   // What the newest look found, told or not.
   std::vector<Verdict> Candidates() const;
   // How far back a look must reach to see the past of what is found and not yet told; 0 = anything will do.

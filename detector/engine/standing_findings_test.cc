@@ -275,6 +275,26 @@ TEST_F(StandingFindingsTest, LongerStepsOfUnknownCauseAreTheStateSoonAndToldIfTh
   EXPECT_FALSE(findings_.explains());
 }
 
+TEST_F(StandingFindingsTest, SlownessIsWithoutACauseOnlyForALookThatSawWhoIsAccused) {
+  Verdict unknown = Verdict::Abstention(SlowWithoutCause{.first_step = 8, .share = 1});
+  unknown.last_step = kSteps - 1;
+  const auto left = [&](std::vector<Verdict> causes) {
+    findings_.LeaveExplained(&causes);
+    return causes.size();
+  };
+  EXPECT_EQ(left({unknown}), 1u) << "nobody is accused";
+  Look({SlowRank(3)});
+  EXPECT_EQ(left({unknown}), 1u) << "nor was anybody told";
+  Look({SlowRank(3)});
+  ASSERT_EQ(findings_.Told().size(), 1u);
+  EXPECT_EQ(left({unknown}), 0u);
+  EXPECT_EQ(left({unknown, SlowRank(3)}), 2u) << "it explains less than half";
+  Look({unknown, SlowRank(3)});
+  Look({unknown, SlowRank(3)}, 61);
+  ASSERT_EQ(findings_.Told().size(), 2u);
+  EXPECT_EQ(left({unknown}), 1u) << "what was told stays";
+}
+
 TEST_F(StandingFindingsTest, WhatWasFoundInAnotherUnitOfStepsIsForgottenUnlessItWasTold) {
   Look({SlowRank(3)});
   Look({SlowRank(3), SlowRank(5)});
