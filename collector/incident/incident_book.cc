@@ -105,7 +105,7 @@ std::vector<IncidentEvent> IncidentBook::Apply(const std::string& job, const Job
   std::map<std::string, const Verdict*> present;
   for (const Verdict& verdict : conclusion.verdicts) {
     // Nothing concluded is no cause that anybody could work on, but that a job is slow is known without its cause.
-    if (verdict.type() == FindingType::kAbstention && !IsSlowWithoutCause(verdict)) continue;
+    if (verdict.type() == FindingType::kAbstention && !IsOftenSlowWithoutCause(verdict)) continue;
     present.emplace(CauseKey(verdict), &verdict);
   }
 

@@ -23,6 +23,8 @@ TEST_F(IncidentBookTest, SlownessWithoutAKnownCauseIsAnIncidentOfItsOwnThatAccus
   IncidentBook book = NewBook();
   Verdict slow = Verdict::Abstention(
       SlowWithoutCause{.first_step = 40, .before_seconds = 1, .after_seconds = 1.2, .unexplained_seconds = 0.2});
+  const Verdict seldom = Verdict::Abstention(SlowWithoutCause{.before_seconds = 1, .after_seconds = 2, .share = 0.1});
+  EXPECT_TRUE(book.Apply("job", Concluded({seldom}), kStart).empty()) << "its step times vary";
   const auto opened = book.Apply("job", Concluded({Verdict::Abstention(NoRecords{}), slow}), kStart);
   ASSERT_EQ(opened.size(), 1u);
   EXPECT_EQ(opened[0].kind, Kind::kOpened);

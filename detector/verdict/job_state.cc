@@ -22,6 +22,11 @@ double ShareOfSteps(const Verdict& verdict) {
 
 bool IsSlowWithoutCause(const Verdict& verdict) { return WithoutCause(verdict) != nullptr; }
 
+bool IsOftenSlowWithoutCause(const Verdict& verdict) {
+  const SlowWithoutCause* const unknown = WithoutCause(verdict);
+  return unknown != nullptr && unknown->share >= kOften;
+}
+
 JobState StateWith(const std::vector<Verdict>& verdicts, JobState state) {
   for (const Verdict& verdict : verdicts) {
     if (IsHang(verdict.verdict_class)) return JobState::kHung;

@@ -42,6 +42,7 @@ TEST(JobStateTest, LongerStepsWithoutACauseAreSlowThoughNobodyIsBlamed) {
   const Verdict often = Verdict::Abstention(SlowWithoutCause{.first_step = 3, .share = 0.9});
   const Verdict seldom = Verdict::Abstention(SlowWithoutCause{.first_step = 3, .share = 0.2});
   EXPECT_TRUE(IsSlowWithoutCause(often));
+  EXPECT_TRUE(IsOftenSlowWithoutCause(often));
   EXPECT_EQ(StateWith({often}, JobState::kHealthy), JobState::kSlow);
   EXPECT_EQ(StateWith({seldom}, JobState::kHealthy), JobState::kIrregular);
   const Verdict other = Verdict::Abstention(NoRecords{});

@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "agent/spool/spool.h"
 #include "base/clock.h"
+#include "detector/verdict/verdict.h"
 
 namespace lockstep::faults {
 namespace {
@@ -186,6 +187,11 @@ bool Blames(const wire::Incident& incident, const std::string& host) {
 
 bool IsUnheard(const wire::Incident& incident) { return incident.verdict().class_() == kUnheard; }
 
+// The job was slow, and nobody was accused.
+bool IsUnexplained(const wire::Incident& incident) {
+  return incident.verdict().class_() == kSlowUnexplained && incident.verdict().culprits().empty();
+}
+
 }  // namespace
 
 bool LostSince(const Sightings& seen, int64_t at_ns, int64_t alive_ns) {
@@ -227,7 +233,9 @@ void CheckSpools(const Sightings& seen, Violations& wrong) {
 
 void CheckInnocents(const Sightings& seen, const std::vector<wire::Incident>& incidents, Violations& wrong) {
   for (const wire::Incident& incident : incidents) {
-    const bool may_be = IsUnheard(incident) ? seen.agents_had_trouble : Blames(incident, seen.fault.host);
+    // While an agent is away its host is silent, or is slow without anybody knowing.
+    const bool without_agent = IsUnheard(incident) || IsUnexplained(incident);
+    const bool may_be = without_agent ? seen.agents_had_trouble : Blames(incident, seen.fault.host);
     if (!may_be) wrong.push_back(absl::StrCat("incidents: for no fault: ", TextOf(incident)));
   }
 }

@@ -140,6 +140,7 @@ void CheckLeft(const std::string& directory, std::shared_ptr<SimulatedDisk> disk
   result.incidents = left.size();
   for (const wire::Incident& incident : left) {
     Trace(absl::StrCat("incident ", incident.id(), ": ", incident.key()));
+    for (const wire::Evidence& evidence : incident.verdict().evidence()) Trace(absl::StrCat("    ", evidence.text()));
     for (const auto& step : incident.transitions())
       Trace(absl::StrCat("    ", step.what(), " ", step.wall_ns() - kFirstWallNanos));
   }
