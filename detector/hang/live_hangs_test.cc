@@ -120,6 +120,15 @@ TEST_F(LiveHangsTest, AGpuThatDoesNotBeginWhatItsHostCalledIsNamedAlone) {
   EXPECT_EQ(verdicts[0].culprits[0].rank, 1);
 }
 
+TEST_F(LiveHangsTest, AGpuThatMayWaitInACommunicatorOfUnknownSizeIsNotStuck) {
+  ToldPlace stuck{1, 3, 1, 5, 4, 5 * kSecond};
+  stuck.begun = false;
+  Rank(0, {{1, 3, 0, 5, 4, 5 * kSecond}});
+  Rank(1, {stuck}, ProcessState::kRunning, false, kNow, /*unsized=*/true);
+  Rank(2, {{1, 3, 2, 5, 4, 5 * kSecond}});
+  EXPECT_TRUE(Verdicts().empty());
+}
+
 TEST_F(LiveHangsTest, WhatIsQueuedBehindAStuckOperationIsNoStuckTransfer) {
   // 3 has not entered the pair with 2; what 2 has called in the other communicator waits behind it on its GPU.
   ToldPlace queued{1, 3, 2, 5, 4, 5 * kSecond};

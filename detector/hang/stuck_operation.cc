@@ -71,7 +71,7 @@ std::vector<int32_t> Halted(const Trace& trace, const std::vector<int32_t>& rank
 
 // Ranks whose hosts have called the operation and whose GPUs have not begun it, while others' have. Empty where no
 // begin is seen, and of records, where such a rank does not stand here. nullopt = another operation keeps one of the
-// GPUs from it.
+// GPUs from it, or may, in a communicator of which nobody knows for whom it waits there.
 std::optional<std::vector<int32_t>> NotBegun(const Frontier& frontier, const BlockedOperation& blocked) {
   std::vector<int32_t> queued;
   if (frontier.watch() == nullptr) return queued;
@@ -83,7 +83,8 @@ std::optional<std::vector<int32_t>> NotBegun(const Frontier& frontier, const Blo
     const bool may_have_begun = operation.quality == TimingQuality::kHostEnqueue &&
                                 frontier.watch()->sees_begins[static_cast<size_t>(blocked.at[i])] == 0;
     if (operation.started() || may_have_begun) continue;
-    if (HasBegunAny(frontier, static_cast<size_t>(blocked.at[i]))) return std::nullopt;
+    const auto rank = static_cast<size_t>(blocked.at[i]);
+    if (HasBegunAny(frontier, rank) || frontier.IsExcused(rank)) return std::nullopt;
     queued.push_back(blocked.at[i]);
   }
   if (!begun) queued.clear();

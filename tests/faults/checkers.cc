@@ -88,6 +88,13 @@ bool MayBeLost(const Sightings& seen, const WireRecord& record, uint64_t sequenc
   return told != record.told.end() && LostSince(seen, told->second.at_ns, told->second.opened_ns);
 }
 
+// A report that its spool never had died with the agent, and who came after it was told of later ones.
+bool DiedWithAgent(const WireRecord& record, uint64_t sequence) {
+  const auto told = record.told.lower_bound(sequence);
+  return record.died_ns != 0 && !record.spooled.contains(sequence) && told != record.told.end() &&
+         told->second.opened_ns >= record.died_ns;
+}
+
 // Whether what the spool of that host wrote at `at_ns` may be gone with a loss of power: docs/spool-format.md.
 bool MayBeUnsynced(const Sightings& seen, const std::string& host, int64_t at_ns) {
   const auto found = seen.spool_troubles.find(host);
@@ -214,7 +221,7 @@ void CheckHistory(const Sightings& seen, HistoryStore& history, Violations& wron
       const int count = found == logged.end() || found->second.count(sequence) == 0 ? 0 : found->second.at(sequence);
       if (count > 1 && !MayBeTwice(seen, record, sequence)) doubled.push_back(sequence);
       if (count > 0 || sequence > record.acknowledged) continue;
-      if (!MayBeLost(seen, record, sequence)) lost.push_back(sequence);
+      if (!MayBeLost(seen, record, sequence) && !DiedWithAgent(record, sequence)) lost.push_back(sequence);
     }
     if (!lost.empty()) wrong.push_back(absl::StrCat("history: ", Name(agent), ": acknowledged and lost: ", Some(lost)));
     if (!doubled.empty()) wrong.push_back(absl::StrCat("history: ", Name(agent), ": twice: ", Some(doubled)));

@@ -101,16 +101,18 @@ class DriverSource final : public Source {
 class SimulatedAgent::Life {
  public:
   Life(const SimulatedAgent& agent, const wire::AgentHello& hello, const Random& random)
-      : connector_(agent.network_, agent.records_), runner_(RealClock(), kSourceDeadlineNanos) {
+      : connector_(agent.network_, agent.records_),
+        record_(agent.records_[{hello.host(), hello.incarnation()}]),
+        runner_(RealClock(), kSourceDeadlineNanos) {
     SegmentLogOptions options;
     options.directory = agent.spool_;
     options.host = hello.host();
     options.boot_id = absl::StrCat("boot ", agent.power_losses_);
     options.incarnation = hello.incarnation();
     options.max_bytes = agent.setup_.spool_bytes;
-    auto log = std::make_unique<MortalLog>(
-        std::make_unique<SegmentLog>(std::move(options), RealClock(), RealBootClock()),
-        agent.records_[{hello.host(), hello.incarnation()}].spooled, agent.setup_.forgets_spool);
+    auto log =
+        std::make_unique<MortalLog>(std::make_unique<SegmentLog>(std::move(options), RealClock(), RealBootClock()),
+                                    record_.spooled, agent.setup_.forgets_spool);
     log_ = log.get();
     spool_ = std::make_unique<Spool>(std::move(log), kSpoolSyncNanos, RealClock());
     spool_->WaitOpen(kOpenWithinNanos);  // as agents do: what comes later is found later
@@ -123,10 +125,12 @@ class SimulatedAgent::Life {
   void Die() {
     connector_.Die();
     log_->Die();
+    record_.died_ns = WorldNanos();
   }
 
  private:
   WatchedConnector connector_;
+  WireRecord& record_;
   SourceRunner runner_;
   MortalLog* log_ = nullptr;  // of spool_
   std::unique_ptr<Spool> spool_;

@@ -44,6 +44,7 @@ struct WireRecord {
     int64_t opened_ns = 0;
   };
   std::map<uint64_t, Told> told;  // by acknowledged number
+  int64_t died_ns = 0;            // world; 0 = it lived to the end
 };
 
 // By host and incarnation.
