@@ -159,9 +159,11 @@ void HangStacks::Keep(uint64_t incident, const std::string& job, uint32_t place,
   dump.set_job(job);
   dump.set_rank(result.target.rank);
   dump.set_wall_ns(parts_.clock.WallNanos());
-  const bool taken = parts_.worker.TryRun([this, incident, place, dump = std::move(dump)] {
-    if (!parts_.history.PutStacks(incident, place, dump).ok()) parts_.metrics.CountDropped("stacks_write");
-  });
+  // Whoever keeps them outlives this.
+  const auto keep = [&history = parts_.history, &metrics = parts_.metrics, incident, place, dump = std::move(dump)] {
+    if (!history.PutStacks(incident, place, dump).ok()) metrics.CountDropped("stacks_write");
+  };
+  const bool taken = parts_.worker.TryRun(keep);
   if (!taken) parts_.metrics.CountDropped("stacks_write");
 }
 
