@@ -32,6 +32,7 @@ TEST_F(IncidentBookTest, SlownessWithoutAKnownCauseIsAnIncidentOfItsOwnThatAccus
   EXPECT_EQ(told.class_(), "slow_unexplained");
   EXPECT_EQ(told.scope(), "unknown");
   EXPECT_EQ(told.culprits_size(), 0);
+  EXPECT_EQ(told.advice(), "observe");
   EXPECT_NEAR(told.cost().slowdown_fraction(), 0.2 / 1.2, 1e-9);
   EXPECT_EQ(told.cost().seconds_per_step(), 0.2);
   EXPECT_THAT(told.evidence(0).text(), testing::HasSubstr("the cause is unknown"));

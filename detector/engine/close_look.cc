@@ -96,9 +96,6 @@ void CloseLook::TakeLook(const Roster& roster, LookedAt look, int64_t watermark_
   judged_once_ = judged_once_ || blind_looks_ == 0;
   work_ = std::move(judgement.work);
   duties_.Take(judgement.duty_of_host, roster);
-  if (!judgement.report.ledger.empty()) {
-    ledger_ = {std::move(judgement.report.ledger), std::move(judgement.report.remedies), watermark_ns};
-  }
   const std::set<std::string> told = findings_.ToldCauses();
   std::vector<Verdict> causes = CausesOfLook(judgement.report, CostLimit(min_cost_, told));
   findings_.LeaveExplained(&causes);
@@ -119,6 +116,10 @@ void CloseLook::TakeLook(const Roster& roster, LookedAt look, int64_t watermark_
   pauses_.Take(result, judgement.report);
   const bool another_must_follow = findings_.Take(result);
   if (another_must_follow) schedule_.NoteEvent(watermark_ns, step_seconds);
+  const bool accounts_for_all = ledger_.ledger.empty() || findings_.AccountsForTold(result);
+  if (!judgement.report.ledger.empty() && accounts_for_all) {
+    ledger_ = {std::move(judgement.report.ledger), std::move(judgement.report.remedies), watermark_ns};
+  }
   const bool saw_all = SawMostOfAll(result) && static_cast<int32_t>(roster.ranks().size()) >= roster.world_size();
   const bool is_late = watermark_ns - std::max(schedule_.begun_ns(), resumed_ns_) >= kBlindNs;
   has_settled_ = has_settled_ ||

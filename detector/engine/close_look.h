@@ -87,7 +87,8 @@ class CloseLook {
   // Machines of equal duty, by host of the roster; empty = no look has told. It holds as StandingDuties says.
   const std::vector<int32_t>& duty_of_host() const { return duties_.of_host(); }
 
-  const SeenLedger& ledger() const { return ledger_; }  // of the newest look that knew steps
+  // Of the newest look that knew steps and all that was told: a window without the past of a cause has no line of it.
+  const SeenLedger& ledger() const { return ledger_; }
 
   uint64_t looks() const { return investigation_.rounds(); }
   uint64_t discarded() const { return investigation_.discarded() + watch_.discarded() + findings_.refused(); }

@@ -72,6 +72,7 @@ void PlaceInJob(const LookResult& look, Verdict* verdict) {
   const auto since_ns = static_cast<int64_t>(static_cast<double>(since) * look.step_seconds * kNanosPerSecond);
   verdict->first_seen_ns = look.watermark_ns - since_ns;
   verdict->last_seen_ns = look.watermark_ns;
+  for (Evidence& evidence : verdict->evidence) evidence.reason = evidence.reason.WithStepsMoved(look.first_step());
 }
 
 std::vector<Verdict> CausesOfLook(const JobReport& report, const CostLimit& limit) {
@@ -212,6 +213,14 @@ std::set<std::string> StandingFindings::ToldCauses() const {
     if (finding.told) causes.insert(key);
   }
   return causes;
+}
+
+bool StandingFindings::AccountsForTold(const LookResult& look) const {
+  std::set<std::string> seen;
+  for (const Verdict& verdict : look.verdicts) seen.insert(CauseKey(verdict));
+  return std::all_of(findings_.begin(), findings_.end(), [&](const auto& entry) {
+    return !entry.second.told || seen.contains(entry.first) || Knows(look, entry.second);
+  });
 }
 
 void StandingFindings::LeaveExplained(std::vector<Verdict>* causes) const {

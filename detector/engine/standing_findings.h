@@ -56,8 +56,8 @@ struct LookResult {
   int64_t first_step() const { return newest_step - steps; }  // of the job
 };
 
-// In steps of the job instead of the look, and on the collector's clock. An onset before the look's first step is not
-// known: it is that of the look, the least that is sure.
+// In steps of the job instead of the look, its reasons as well, and on the collector's clock. An onset before the
+// look's first step is not known: it is that of the look, the least that is sure.
 void PlaceInJob(const LookResult& look, Verdict* verdict);
 
 // What a look at a window of finished operations may tell: hangs show in progress, drifts and cheap pauses in the
@@ -102,6 +102,9 @@ class StandingFindings {
   std::vector<Verdict> Told() const;
   // The keys of the same: what the next look is to judge by (cost_limit.h).
   std::set<std::string> ToldCauses() const;
+
+  // Whether a look found all that is told, or could have: otherwise its ledger lacks lines of what holds.
+  bool AccountsForTold(const LookResult& look) const;
 
   // Takes slowness without a cause out of what a look found that did not see all machines and paths that are accused:
   // these explain it, for all that is known. What was told stays.

@@ -331,6 +331,17 @@ class SettledFindingTest : public StandingFindingsTest {
   }
 };
 
+TEST_F(SettledFindingTest, AWindowWithoutThePastOfACauseDoesNotAccountForIt) {
+  const auto accounts = [this](int64_t newest, const std::vector<Verdict>& verdicts, int64_t level_since_step) {
+    return findings_.AccountsForTold(
+        {.verdicts = verdicts, .steps = kSteps, .newest_step = newest, .level_since_step = level_since_step});
+  };
+  ASSERT_EQ(Told(), std::vector<int32_t>{3});
+  EXPECT_TRUE(accounts(130, {SlowRank(3)}, 100));
+  EXPECT_FALSE(accounts(130, {}, 100)) << "the pace is the same, and the onset lies before the window";
+  EXPECT_TRUE(accounts(130, {}, 125)) << "the pace changed, and nothing is found any more";
+}
+
 TEST_F(SettledFindingTest, LooksThatNoLongerSeeTheOnsetDoNotEndIt) {
   for (int64_t look = 0; look < 20; ++look) LookAt(140 + 20 * look, {});
   EXPECT_EQ(Told(), std::vector<int32_t>{3});

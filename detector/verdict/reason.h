@@ -9,6 +9,8 @@
 #ifndef LOCKSTEP_DETECTOR_VERDICT_REASON_H_
 #define LOCKSTEP_DETECTOR_VERDICT_REASON_H_
 
+#include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -59,6 +61,18 @@ using ReasonKinds = ReasonKindList<
     NoCounters, CounterExcursion, NotLookedAt, SamplesLeftOut, JobDidLess, NoDegradationSeen, PlaceStandsOut,
     OnlyMemberStandsOut>;
 
+// Adds `by` to the numbers of steps that a reason has, where they are known (not negative).
+template <typename Kind>
+void MoveSteps(int64_t by, Kind& kind) {
+  const auto move = [by](auto& step) {
+    if (static_cast<int64_t>(step) < 0) return;
+    step = static_cast<std::remove_reference_t<decltype(step)>>(std::max<int64_t>(static_cast<int64_t>(step) + by, 0));
+  };
+  if constexpr (requires { kind.first_step; }) move(kind.first_step);
+  if constexpr (requires { kind.last_step; }) move(kind.last_step);
+  if constexpr (requires { kind.step; }) move(kind.step);
+}
+
 class Reason {
  public:
   Reason() : Reason(NoRecords{}) {}
@@ -74,6 +88,9 @@ class Reason {
     return content == nullptr ? nullptr : &content->kind;
   }
 
+  // The same with its steps counted from elsewhere.
+  Reason WithStepsMoved(int64_t by) const { return content_->Moved(by); }
+
   bool operator==(const Reason& other) const { return content_->Equals(*other.content_); }
 
   friend std::string Sentence(const Reason& reason) { return reason.content_->Say(); }
@@ -83,6 +100,7 @@ class Reason {
     virtual ~Content() = default;
     virtual bool Equals(const Content& other) const = 0;
     virtual std::string Say() const = 0;
+    virtual Reason Moved(int64_t by) const = 0;
   };
 
   template <typename Kind>
@@ -93,6 +111,11 @@ class Reason {
       return same != nullptr && same->kind == kind;
     }
     std::string Say() const override { return Sentence(kind); }
+    Reason Moved(int64_t by) const override {
+      Kind moved = kind;
+      MoveSteps(by, moved);
+      return moved;
+    }
 
     Kind kind;
   };

@@ -142,6 +142,17 @@ TEST(ReasonTest, ReasonsAreEqualWhenKindAndNumbersAre) {
   EXPECT_EQ(copy.As<NoMeeting>(), nullptr);
 }
 
+TEST(ReasonTest, StepsAreCountedFromWhereItIsTold) {
+  const Reason slow = SlowWithoutCause{.first_step = 11, .before_seconds = 1, .after_seconds = 1.4};
+  EXPECT_EQ(slow.WithStepsMoved(27),
+            Reason(SlowWithoutCause{.first_step = 38, .before_seconds = 1, .after_seconds = 1.4}));
+  EXPECT_EQ(Reason(CommonPause{.step = 2}).WithStepsMoved(-5), Reason(CommonPause{.step = 0}))
+      << "there are none before";
+  const Reason unknown = OwnTimeExcess{.first_step = -1, .last_step = 4};
+  EXPECT_EQ(unknown.WithStepsMoved(10), Reason(OwnTimeExcess{.first_step = -1, .last_step = 14}));
+  EXPECT_EQ(Reason(NoMeeting{}).WithStepsMoved(3), Reason(NoMeeting{})) << "it has none";
+}
+
 TEST(ReasonTest, CrowdsAreCounted) {
   EXPECT_EQ(
       Sentence(CrowdOfMachines{.machines = 5, .all = 8}),
