@@ -271,8 +271,10 @@ TEST_F(StandingFindingsTest, LongerStepsOfUnknownCauseAreTheStateSoonAndToldIfTh
   EXPECT_EQ(findings_.state(), JobState::kSlow);
   EXPECT_TRUE(findings_.Told().empty());
   Look({unknown}, 60);
-  EXPECT_EQ(findings_.Told().size(), 1u);
+  const std::vector<Verdict> told = findings_.Told();
+  ASSERT_EQ(told.size(), 1u);
   EXPECT_FALSE(findings_.explains());
+  EXPECT_EQ(FindReason<SlowWithoutCause>(told[0])->first_step, told[0].first_step) << "of the job, as it is said";
 }
 
 TEST_F(StandingFindingsTest, SlownessIsWithoutACauseOnlyForALookThatSawWhoIsAccused) {
