@@ -2,7 +2,6 @@
 """promtool accepts the Prometheus files, the alerts fire when they should, and every metric named anywhere exists."""
 
 import json
-import pathlib
 import re
 import shutil
 import subprocess
