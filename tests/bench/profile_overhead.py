@@ -3,10 +3,11 @@
 
     ./dev bench profile_overhead [--blocks N] [--width N]
 
-Four ranks of DDP over gloo, as tests/integration/torch_profiles.py has them. Blocks of steps without a profile, with one of operators, and
-with one that follows functions of Python too (`lockstep profile --python`) take turns, so that what else the machine
-does falls on all three alike. Prints the median step of each, and their ratios. Exit status 77 without PyTorch. Only the
-time in which events are taken counts, not that in which the trace is written: ranks go on stepping meanwhile.
+Four ranks of DDP over gloo, as tests/integration/torch_profiles.py has them. Blocks of steps without a profile, with
+one of operators, and with one that follows functions of Python too (`lockstep profile --python`) take turns, so that
+what else the machine does falls on all three alike. Prints the median step of each, and their ratios. Exit status 77
+without PyTorch. Only the time in which events are taken counts, not that in which the trace is written: ranks go on
+stepping meanwhile.
 """
 
 import argparse

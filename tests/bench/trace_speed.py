@@ -3,9 +3,9 @@
 
     ./dev bench trace_speed TRACE... [--megabytes 1030]
 
-Prints the bytes that the patterns of each TRACE (.json or .json.gz) have as JSON. The largest TRACE is then made so large, by
-repeating its events, each time later by its length, and is read three times, as it is and as gzip: CPU time, rate over
-the text, and peak memory of `lockstep patterns`. The large file goes into the temporary folder, and away.
+Prints the bytes that the patterns of each TRACE (.json or .json.gz) have as JSON. The largest TRACE is then made so
+large, by repeating its events, each time later by its length, and is read three times, as it is and as gzip: CPU time,
+rate over the text, and peak memory of `lockstep patterns`. The large file goes into the temporary folder, and away.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Real collector, real agent, and NCCL played as real jobs use it: hosts a step ahead, gradients on a stream of their own,
-three families of communicators, Send and Recv, and more processes than cores. A late GPU, then a host that enters no more
-or a GPU that computes for ever, by version of NCCL.
+"""Real collector, real agent, and NCCL played as real jobs use it: hosts a step ahead, gradients on a stream of their
+own, three families of communicators, Send and Recv, and more processes than cores. A late GPU, then a host that enters
+no more or a GPU that computes for ever, by version of NCCL.
 
 Usage: verdict_overlapped_test.py [BINARIES STATE_DIRECTORY [CASE ...]]; without arguments as a test of Bazel
 """

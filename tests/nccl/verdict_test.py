@@ -32,7 +32,7 @@ SIZING_SECONDS = 13
 
 
 class PlayedJob:
-    """`ranks` processes of `program` on a stack; with `own_hosts` each under an agent of its own, as on a machine each."""
+    """`ranks` processes of `program`; with `own_hosts` each under an agent of its own, as on a machine each."""
 
     def __init__(self, stack, version, network, own_hosts=False, program="nccl_train", ranks=RANKS):
         self.stack, self.board, self.control = stack, stack.rings / "board", stack.rings / "control"
