@@ -249,10 +249,20 @@ class Documents(unittest.TestCase):
             if match:
                 self.assertIn(f'name = "{match.group(1)}_bench"', build)
 
-    def test_linked_files_exist(self):
+    def headings(self, document):
+        """As GitHub names them in links."""
+        text = re.sub(r"^```.*?^```", "", document.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+        return {re.sub(r"[^\w -]", "", heading).strip().lower().replace(" ", "-")
+                for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE)}
+
+    def test_linked_files_and_their_sections_exist(self):
         for document in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]:
-            for target in re.findall(r"\]\(([^)#:]+)\)", document.read_text(encoding="utf-8")):
-                self.assertTrue((document.parent / target).exists(), f"{document.name}: {target}")
+            links = re.findall(r"\]\(([^)#:]*)(?:#([^)]+))?\)", document.read_text(encoding="utf-8"))
+            for target, section in links:
+                linked = document.parent / target if target else document
+                self.assertTrue(linked.exists(), f"{document.name}: {target}")
+                if section:
+                    self.assertIn(section, self.headings(linked), f"{document.name}: {target}")
 
 
 if __name__ == "__main__":
