@@ -1,4 +1,4 @@
-// One suite of `lockstep eval counters -o json`. docs/quality.md explains the figures.
+// One suite of `lockstep eval counters -o json`. docs/scoring.md says what counts.
 //
 // Measured times aside (keys simulate_seconds and detect_seconds) the same methods give the same bytes. Pure.
 

@@ -1,4 +1,4 @@
-// One suite of `lockstep eval live -o json`. docs/quality.md explains the figures.
+// One suite of `lockstep eval live -o json`. docs/scoring.md says what counts.
 //
 // Measured times aside (simulate_seconds, play_cpu_seconds, engine_cores_per_1000_machines) the same engine gives the
 // same bytes. Pure.

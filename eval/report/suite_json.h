@@ -1,4 +1,4 @@
-// One suite of `lockstep eval collectives -o json`. docs/quality.md explains the figures.
+// One suite of `lockstep eval collectives -o json`. docs/scoring.md says what counts.
 //
 // Measured times aside (keys ending in _seconds) the same engine gives the same bytes. Pure.
 
