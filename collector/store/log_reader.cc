@@ -10,21 +10,19 @@
 #include "collector/store/families.h"
 #include "collector/store/keys.h"
 #include "collector/store/log_chunk.h"
+#include "collector/store/record_scan.h"
 #include "collector/store/values.h"
 
 namespace lockstep {
 
 absl::StatusOr<std::vector<LoggedJob>> LogReader::Jobs() {
   std::vector<std::pair<std::string, uint64_t>> indexed;
-  RETURN_IF_ERROR(database_.Scan(Family::kJobs, "", "", nullptr, [&](absl::string_view name, absl::string_view value) {
-    const absl::StatusOr<IndexValue> index = DecodeIndex(value);
-    if (index.ok()) {
-      indexed.emplace_back(name, index->id);
-    } else {
-      corrupt_.Count(Family::kJobs, name, index.status());
-    }
-    return true;
-  }));
+  const auto take = [&](absl::string_view name, absl::string_view value) -> absl::Status {
+    ASSIGN_OR_RETURN(const IndexValue index, DecodeIndex(value));
+    indexed.emplace_back(name, index.id);
+    return absl::OkStatus();
+  };
+  RETURN_IF_ERROR(ScanRecords(database_, Family::kJobs, "", corrupt_, take));
   std::vector<LoggedJob> jobs;
   for (auto& [name, id] : indexed) {
     ASSIGN_OR_RETURN(const std::optional<std::string> newest, database_.NewestOfId(Family::kLog, id));

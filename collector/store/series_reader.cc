@@ -7,25 +7,21 @@
 
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
+#include "collector/store/record_scan.h"
 #include "collector/store/rollup.h"
 #include "collector/store/values.h"
 
 namespace lockstep {
 
 absl::Status SeriesReader::ListNames(const SeriesSelector& selector, SeriesNames& names) {
+  const auto take = [&](absl::string_view key, absl::string_view value) -> absl::Status {
+    ASSIGN_OR_RETURN(const SeriesLabels labels, DecodeSeriesLabels(key));
+    RETURN_IF_ERROR(DecodeIndex(value).status());
+    if (selector.device == "*" || labels.device == selector.device) names.Offer(labels.host, labels.device);
+    return absl::OkStatus();
+  };
   const std::string prefix = SeriesLabelsPrefix(selector.metric, selector.host);
-  return database_.Scan(Family::kSeries, prefix, PrefixEnd(prefix), nullptr,
-                        [&](absl::string_view key, absl::string_view value) {
-                          const absl::StatusOr<SeriesLabels> labels = DecodeSeriesLabels(key);
-                          const absl::StatusOr<IndexValue> index = DecodeIndex(value);
-                          if (!labels.ok() || !index.ok()) {
-                            corrupt_.Count(Family::kSeries, key, labels.ok() ? index.status() : labels.status());
-                            return true;
-                          }
-                          if (selector.device != "*" && labels->device != selector.device) return true;
-                          names.Offer(labels->host, labels->device);
-                          return true;
-                        });
+  return ScanRecords(database_, Family::kSeries, prefix, corrupt_, take);
 }
 
 absl::Status SeriesReader::Read(const SeriesLabels& labels, MetricKind kind, const Range& range, size_t max_points,
