@@ -1,5 +1,7 @@
 #include "collector/incident/ledger_share.h"
 
+#include <optional>
+
 #include "absl/strings/string_view.h"
 #include "detector/verdict/ledger_line.h"
 #include "detector/verdict/verdict.h"
@@ -9,11 +11,8 @@ namespace {
 
 // The beginning of the keys of all causes that may be seen as this class; "" = no class of the detector.
 std::string FamilyOf(absl::string_view verdict_class) {
-  for (int i = 0; i <= static_cast<int>(VerdictClass::kCounterOutlier); ++i) {
-    const auto known = static_cast<VerdictClass>(i);
-    if (verdict_class == Name(known)) return CauseKey(Verdict::Observation(known));
-  }
-  return "";
+  const std::optional<VerdictClass> known = ClassOf(verdict_class);
+  return known.has_value() ? CauseKey(Verdict::Observation(*known)) : "";
 }
 
 bool MaySeeTheSame(absl::string_view verdict_class, absl::string_view other) {
