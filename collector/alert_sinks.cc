@@ -184,16 +184,18 @@ std::vector<std::string> AlertSinks::NoteWritten(uint64_t ticket, uint64_t numbe
 
 std::vector<AlertInheritance::Left> AlertSinks::Inherit(const AlertInheritance& inheritance) {
   MutexLock telling(telling_);
-  std::map<std::string, AlertCourier::Inheritance> parts;  // by name of the courier
-  for (const wire::Incident& incident : inheritance.incidents) {
-    // What they were never told of, or were told the end of, they do not have.
-    if (incident.state() == wire::Incident::STATE_RESOLVED || incident.withheld()) continue;
-    MutexLock lock(mutex_);
-    const std::set<std::string> names = CourierNamesLocked(incident);
-    RememberLocked({IncidentEvent::Kind::kUpdated, incident}, names);
-    for (const std::string& name : names) parts[name].open.push_back(incident);
-  }
   const Couriers now = couriers();
+  std::map<std::string, AlertCourier::Inheritance> parts;  // by name of the courier
+  {
+    MutexLock lock(mutex_);
+    for (const wire::Incident& incident : inheritance.incidents) {
+      // What they were never told of, or were told the end of, they do not have.
+      if (incident.state() == wire::Incident::STATE_RESOLVED || incident.withheld()) continue;
+      const std::set<std::string> names = CourierNamesLocked(incident);
+      RememberLocked({IncidentEvent::Kind::kUpdated, incident}, names);
+      for (const std::string& name : names) parts[name].open.push_back(incident);
+    }
+  }
   for (const ToldAlert& told : inheritance.told) {
     const auto found = now.find(told.receiver);
     if (found == now.end() || found->second.receiver.channel != told.channel) continue;

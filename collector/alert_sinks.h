@@ -33,8 +33,8 @@ class AlertSinks final : public AlertReceivers {
   // Open incidents that are remembered; of those beyond, the routes alone say who is told.
   static constexpr size_t kMaxOpen = 10'000;
 
-  // `clock` is borrowed; each URL of each receiver gets a thread of its own. `memory` is called from them. `pace`:
-  // limits and times of each.
+  // `clock` is borrowed; each URL of each receiver gets a thread of its own. `memory` is called from them, and from
+  // Tell and Inherit. `pace`: limits and times of each.
   AlertSinks(const AlertRoutes& routes, const Clock& clock, Random random, AlertMemory memory,
              const AlertCourierOptions& pace = {});
 

@@ -164,7 +164,7 @@ void AlertCourier::Deliver() {
   wire::Incident before;
   {
     MutexLock lock(mutex_);
-    // What an earlier life has told the receiver may have come since the wait ended, and made it too early.
+    // Since the wait ended it may have become quiet, or have had to go for something else.
     std::optional<AlertBacklog::Waiting> due = backlog_.BeginSending(clock_.MonotonicNanos());
     if (!due.has_value()) return;
     waiting = *std::move(due);

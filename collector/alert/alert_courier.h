@@ -83,8 +83,8 @@ class AlertCourier {
     std::vector<AlertBacklog::Waiting> waiting;            // another courier has left it
   };
 
-  // `clock` must outlive the courier. `on_done` is called from the courier's thread and from Announce, `on_told` from
-  // the former.
+  // `clock` must outlive the courier. `on_done` is called from the courier's thread, from Inherit and from Announce,
+  // `on_told` from the first of these.
   AlertCourier(const AlertCourierOptions& options, const Clock& clock, const Random& random, OnDone on_done,
                OnTold on_told);
 
