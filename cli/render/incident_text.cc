@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <optional>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -162,9 +161,8 @@ std::string CulpritsText(const wire::Verdict& verdict) {
 }
 
 bool JobStandsStill(const wire::Verdict& verdict) {
-  const std::optional<VerdictClass> verdict_class = ClassOf(verdict.class_());
-  if (!verdict_class.has_value() || !IsHang(*verdict_class)) return false;
-  if (*verdict_class != VerdictClass::kGpuFault) return true;
+  if (!IsHang(verdict.class_())) return false;
+  if (verdict.class_() != Name(VerdictClass::kGpuFault)) return true;
   const double slowdown = verdict.cost().slowdown_fraction();
   const bool has_price = slowdown > 0 && slowdown < 1;
   return !has_price && verdict.scope() != Name(VerdictScope::kUnknown);
