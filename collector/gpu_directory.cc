@@ -63,9 +63,10 @@ void GpuDirectory::ListGpus(const wire::AgentReport& report, int64_t made_wall_n
     if (now == listed.end() || !IsSame(now->second.names, before.names)) Retire(index, before, made_wall_ns, host);
   }
   if (host.gpus == listed) return;
-  host.is_changed = true;
-  host.gpus = std::move(listed);
+  const std::map<int32_t, Tenure> before = std::exchange(host.gpus, std::move(listed));
   MakeFit(host);
+  // The same list comes with every report: what does not fit is no change each time.
+  host.is_changed = host.is_changed || host.gpus != before;
 }
 
 void GpuDirectory::MakeFit(Host& host) {

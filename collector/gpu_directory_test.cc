@@ -215,8 +215,13 @@ TEST(GpuDirectoryTest, WhereBytesAreScarceWhatWasBeforeGoesFirst) {
   directory.Observe("node-1", Gpus({"GPU-F"}), kNow, kWall + 20);
   EXPECT_EQ(directory.TakeRefused(), 1u);
   EXPECT_THAT(Listed(directory, {"node-1"}), ElementsAre("node-1/0 GPU-B 10-20", "node-1/0 GPU-F 20-"));
+  const auto kept = directory.TakeChanged();
+  EXPECT_EQ(kept.size(), 2u);
+  directory.Observe("node-2", Gpus({"GPU-C", "GPU-D", "GPU-E"}), kNow, kWall + 25);
+  EXPECT_TRUE(directory.TakeChanged().empty()) << "what does not fit is no change with each report";
+
   GpuDirectory next(kBytes);
-  next.Restore(directory.TakeChanged());
+  next.Restore(kept);
   EXPECT_EQ(Listed(next, {}), Listed(directory, {}));
 
   directory.Forget("node-1");
