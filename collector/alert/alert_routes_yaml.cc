@@ -324,7 +324,9 @@ class RoutesReader {
     RETURN_IF_ERROR(CheckYamlMap(match, {"severity", "scope", "class", "job", "tenant", "host"}));
     ASSIGN_OR_RETURN(route.severities, KnownTexts(match, "severity", {kCritical, kWarning}));
     ASSIGN_OR_RETURN(route.scopes, KnownTexts(match, "scope", NamesUpTo(VerdictScope::kJob)));
-    ASSIGN_OR_RETURN(route.classes, KnownTexts(match, "class", NamesUpTo(VerdictClass::kCounterOutlier)));
+    std::vector<std::string> classes = NamesUpTo(VerdictClass::kCounterOutlier);
+    classes.emplace_back(kSlowUnexplained);
+    ASSIGN_OR_RETURN(route.classes, KnownTexts(match, "class", classes));
     ASSIGN_OR_RETURN(route.jobs, Patterns(match, "job"));
     ASSIGN_OR_RETURN(route.hosts, Patterns(match, "host"));
     std::vector<std::string> known;

@@ -53,7 +53,7 @@ receivers:
 routes:
   - {match: {severity: critical, scope: [machine, network]}, receivers: oncall, continue: true}
   - {match: {tenant: vision}, receivers: [chat]}
-  - {match: {class: compute_slow, host: "node-*"}, receivers: [tickets, hook]}
+  - {match: {class: [compute_slow, slow_unexplained], host: "node-*"}, receivers: [tickets, hook]}
   - {match: {job: ["dev-*", "*-debug"]}, receivers: []}
   - {receivers: [am]}
 )";
