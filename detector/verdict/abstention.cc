@@ -42,8 +42,7 @@ std::string Sentence(const OpenWait& reason) {
   if (reason.waited_for.empty() && reason.communicator.name.empty() && !reason.since_ever) {
     return absl::StrFormat(
         "The records end while all ranks that left some, %d of %d, are inside of an operation. Whether it ended they "
-        "do "
-        "not tell: they would have to say when they were taken. If the job stood still, `lockstep diagnose --stuck` "
+        "do not tell: they would have to say when they were taken. If the job stood still, `lockstep diagnose --stuck` "
         "takes that for granted.",
         reason.waiting, reason.ranks);
   }

@@ -7,9 +7,7 @@ namespace {
 
 constexpr double kOften = 0.5;  // of the steps
 
-const SlowWithoutCause* WithoutCause(const Verdict& verdict) {
-  return verdict.evidence.empty() ? nullptr : verdict.evidence.front().reason.As<SlowWithoutCause>();
-}
+const SlowWithoutCause* WithoutCause(const Verdict& verdict) { return FindReason<SlowWithoutCause>(verdict); }
 
 // Of the steps, in which the finding costs something.
 double ShareOfSteps(const Verdict& verdict) {
