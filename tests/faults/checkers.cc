@@ -88,11 +88,14 @@ bool MayBeLost(const Sightings& seen, const WireRecord& record, uint64_t sequenc
   return told != record.told.end() && LostSince(seen, told->second.at_ns, told->second.opened_ns);
 }
 
-// A report that its spool never had died with the agent, and who came after it was told of later ones.
-bool DiedWithAgent(const WireRecord& record, uint64_t sequence) {
+// A report that the spool of its host had refused died with the agent, and who came after it was told of later ones.
+bool DiedWithAgent(const Sightings& seen, const std::string& host, const WireRecord& record, uint64_t sequence) {
   const auto told = record.told.lower_bound(sequence);
-  return record.died_ns != 0 && !record.spooled.contains(sequence) && told != record.told.end() &&
-         told->second.opened_ns >= record.died_ns;
+  const auto troubles = seen.spool_troubles.find(host);
+  if (record.died_ns == 0 || record.spooled.contains(sequence) || told == record.told.end()) return false;
+  if (told->second.opened_ns < record.died_ns || troubles == seen.spool_troubles.end()) return false;
+  return std::any_of(troubles->second.late_syncs.begin(), troubles->second.late_syncs.end(),
+                     [&record](const TimeSpan& trouble) { return trouble.from_ns < record.died_ns; });
 }
 
 // Whether what the spool of that host wrote at `at_ns` may be gone with a loss of power: docs/spool-format.md.
@@ -221,7 +224,8 @@ void CheckHistory(const Sightings& seen, HistoryStore& history, Violations& wron
       const int count = found == logged.end() || found->second.count(sequence) == 0 ? 0 : found->second.at(sequence);
       if (count > 1 && !MayBeTwice(seen, record, sequence)) doubled.push_back(sequence);
       if (count > 0 || sequence > record.acknowledged) continue;
-      if (!MayBeLost(seen, record, sequence) && !DiedWithAgent(record, sequence)) lost.push_back(sequence);
+      if (!MayBeLost(seen, record, sequence) && !DiedWithAgent(seen, agent.first, record, sequence))
+        lost.push_back(sequence);
     }
     if (!lost.empty()) wrong.push_back(absl::StrCat("history: ", Name(agent), ": acknowledged and lost: ", Some(lost)));
     if (!doubled.empty()) wrong.push_back(absl::StrCat("history: ", Name(agent), ": twice: ", Some(doubled)));

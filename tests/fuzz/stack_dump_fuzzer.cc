@@ -6,19 +6,23 @@
 #include <string>
 
 #include "absl/strings/match.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "base/check.h"
-#include "base/without_controls.h"
 #include "cli/render/stacks_text.h"
 #include "collector/store/values.h"
 #include "proto/stacks.pb.h"
 
 namespace {
 
-bool IsPlain(const std::string& text) {
-  const std::string lines = absl::StrReplaceAll(text, {{"\n", " "}});
-  return lockstep::WithoutControls(lines, '?') == lines;
+// Asked without what makes it so.
+bool IsPlain(absl::string_view text) {
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<uint8_t>(text[i]);
+    const auto next = static_cast<uint8_t>(i + 1 < text.size() ? text[i + 1] : 0);
+    if ((byte < 0x20 && byte != '\n') || byte == 0x7f) return false;
+    if (byte == 0xc2 && next >= 0x80 && next < 0xa0) return false;
+  }
+  return true;
 }
 
 }  // namespace
