@@ -58,7 +58,7 @@ class CloseLook {
 
   // What holds now.
   const std::vector<Verdict>& verdicts() const { return told_; }
-  // What is told beside it and is nothing to be called for: pauses that are planned or cost little. None, or one.
+  // What is told beside it and is nothing to be called for: pauses that cost little. None, or one.
   std::vector<Verdict> remarks() const;
   bool accuses() const;                                 // a machine or the network
   JobState state() const { return findings_.state(); }  // by what was found; healthy = nothing

@@ -88,7 +88,7 @@ class JobEngine {
     bool has_judged = false;
     std::vector<PullRequest> requests;  // new wishes; the answers come inside later reports, or never
     std::vector<WatchRequest> watches;
-    std::vector<Verdict> remarks;  // what holds as well, and nobody is called for: pauses that are planned or cheap
+    std::vector<Verdict> remarks;  // what holds as well, and nobody is called for: pauses that cost little
   };
   Conclusion Evaluate(int64_t watermark_ns, const FleetSight& fleet = {});
 

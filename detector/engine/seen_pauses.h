@@ -1,6 +1,6 @@
-// Pauses of the whole job that looks saw and that are nothing to be called for: planned ones, and those that cost
-// little. They are told of the job, and explain why its step times vary; pauses that cost much are findings
-// (standing_findings.h).
+// Pauses of the whole job that looks saw. Those that cost little, planned or not, are nothing to be called for: they
+// are told of the job, and planned ones explain why its step times vary. Pauses that come back and cost much are
+// findings (standing_findings.h).
 //
 // What the newest looks that judged did not see is forgotten after kMostMisses of them: a window may lie between two
 // pauses. Pure; not thread-safe. One pause at a time: a look tells of all that it saw in one.
