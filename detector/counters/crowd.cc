@@ -1,11 +1,21 @@
 #include "detector/counters/crowd.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "detector/verdict/many_named.h"
 
 namespace lockstep {
+namespace {
+
+using Standing = std::set<std::pair<int64_t, int32_t>>;  // when a case last held, and its host
+
+void ForgetBefore(int64_t now_ms, Standing* standing) {
+  standing->erase(standing->begin(), standing->lower_bound({now_ms, std::numeric_limits<int32_t>::min()}));
+}
+
+}  // namespace
 
 // A crowd is there at the onset of the last one to join it.
 std::set<int32_t> HostsInCrowds(absl::Span<const HistoryCase* const> cases, size_t machines) {
@@ -17,14 +27,15 @@ std::set<int32_t> HostsInCrowds(absl::Span<const HistoryCase* const> cases, size
     return std::pair(a->onset_ms, a->host) < std::pair(b->onset_ms, b->host);
   });
   std::set<int32_t> in_crowds;
-  std::vector<const HistoryCase*> standing;
+  Standing alarms, alone;
   for (const HistoryCase* const found : by_onset) {
-    std::erase_if(standing, [found](const HistoryCase* other) { return other->last_ms < found->onset_ms; });
-    standing.push_back(found);
-    const auto alarms = std::count_if(standing.begin(), standing.end(),
-                                      [](const HistoryCase* other) { return other->kind == CaseKind::kAlarm; });
-    if (IsFewOf(static_cast<size_t>(alarms), machines)) continue;
-    for (const HistoryCase* const one : standing) in_crowds.insert(one->host);
+    ForgetBefore(found->onset_ms, &alarms);
+    ForgetBefore(found->onset_ms, &alone);
+    if (found->kind == CaseKind::kAlarm) alarms.emplace(found->last_ms, found->host);
+    alone.emplace(found->last_ms, found->host);
+    if (IsFewOf(alarms.size(), machines)) continue;
+    for (const auto& one : alone) in_crowds.insert(one.second);
+    alone.clear();
   }
   return in_crowds;
 }
