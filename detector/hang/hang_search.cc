@@ -15,6 +15,7 @@
 #include "detector/hang/precedents.h"
 #include "detector/hang/wait_clocks.h"
 #include "detector/hang/wait_graph.h"
+#include "detector/verdict/many_named.h"
 
 namespace lockstep {
 namespace {
@@ -29,8 +30,6 @@ constexpr double kMaxUnexplainedWithLosses = kMinorPart;
 constexpr size_t kCauseShare = 20;
 constexpr size_t kSomeHosts = 8;
 
-// Hosts that may be one cause in a job of any size: the two ends of something.
-constexpr size_t kSomeCauses = 2;
 // Less than half of what the main cause holds up.
 constexpr int32_t kMinorShare = 2;
 // Each cause costs a walk through the graph; a job with more of them at once has one that is none of these.
@@ -177,8 +176,7 @@ class Search {
     if (hang.kind == HangKind::kTransfer || hang.kind == HangKind::kDeadlock) return false;
     std::set<int32_t> hosts;
     for (const int32_t rank : hang.ranks) hosts.insert(trace_.ranks[static_cast<size_t>(rank)].host);
-    return hosts.size() > kSomeCauses &&
-           static_cast<double>(hosts.size()) > kMinorPart * static_cast<double>(trace_.hosts.size());
+    return !IsFewOf(hosts.size(), trace_.hosts.size());
   }
 
   bool IsUnseen(const Hang& hang) const {
