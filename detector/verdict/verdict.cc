@@ -74,10 +74,20 @@ const char* Lookup(const char* const (&names)[kSize], Enum value) {
   return index < kSize ? names[index] : "unknown";
 }
 
-// Of none, as abstentions have, nothing.
-Effect EffectOf(VerdictClass verdict_class) {
+// nullptr = of none, as abstentions have.
+const ClassInfo* InfoOf(VerdictClass verdict_class) {
   const auto index = static_cast<size_t>(verdict_class);
-  return index < std::size(kClasses) ? kClasses[index].effect : Effect::kSlows;
+  return index < std::size(kClasses) ? &kClasses[index] : nullptr;
+}
+
+Effect EffectOf(VerdictClass verdict_class) {
+  const ClassInfo* const info = InfoOf(verdict_class);
+  return info == nullptr ? Effect::kSlows : info->effect;
+}
+
+const char* FamilyOf(const Verdict& verdict) {
+  if (const ClassInfo* const info = InfoOf(verdict.verdict_class)) return info->family;
+  return FindReason<SlowWithoutCause>(verdict) != nullptr ? kSlowUnexplained : "unknown";
 }
 
 std::string CulpritKey(const Culprit& culprit) {
@@ -131,8 +141,8 @@ const char* Name(EvidenceKind kind) { return Lookup(kEvidence, kind); }
 const char* Name(JobState state) { return Lookup(kStates, state); }
 
 const char* Name(VerdictClass verdict_class) {
-  const auto index = static_cast<size_t>(verdict_class);
-  return index < std::size(kClasses) ? kClasses[index].name : "unknown";
+  const ClassInfo* const info = InfoOf(verdict_class);
+  return info == nullptr ? "unknown" : info->name;
 }
 
 std::optional<VerdictClass> ClassOf(absl::string_view name) {
@@ -196,13 +206,11 @@ bool IsHangInCalls(absl::string_view class_name) {
 }
 
 std::string CauseKey(const Verdict& verdict) {
-  const auto index = static_cast<size_t>(verdict.verdict_class);
   std::vector<std::string> culprits;
   culprits.reserve(verdict.culprits.size());
   for (const Culprit& culprit : verdict.culprits) culprits.push_back(CulpritKey(culprit));
   std::sort(culprits.begin(), culprits.end());
-  const char* const without_class = FindReason<SlowWithoutCause>(verdict) != nullptr ? kSlowUnexplained : "unknown";
-  std::string key = absl::StrCat(index < std::size(kClasses) ? kClasses[index].family : without_class, ":");
+  std::string key = absl::StrCat(FamilyOf(verdict), ":");
   uint64_t hash = kFnv1aOfNothing;
   for (size_t i = 0; i < culprits.size(); ++i) {
     hash = Fnv1a(Fnv1a(hash, culprits[i]), "\n");
