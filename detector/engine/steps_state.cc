@@ -46,13 +46,13 @@ StepsState NotJudged(const CloseLook& look, const BesideSteps& beside) {
 }
 
 // Nothing was found. Who was left out may be the one that the others wait for.
-StepsState Well(const CloseLook& look) {
+StepsState Well(const CloseLook& look, const std::vector<Verdict>& remarks) {
   const std::optional<Reason>& left_out = look.left_out();
   const double median = look.pace().MedianSeconds();
   std::vector<std::string> sentences = {look.knows_steps() && median > 0
                                             ? absl::StrCat("Steps take ", Duration(median), " (median).")
                                             : "Nothing is wrong; how long steps take is not known yet."};
-  for (const Verdict& remark : look.remarks()) sentences.push_back(remark.evidence.front().text());
+  for (const Verdict& remark : remarks) sentences.push_back(remark.evidence.front().text());
   if (left_out.has_value()) sentences.push_back(Sentence(*left_out));
   return {.state = left_out.has_value() ? JobState::kUnknown : JobState::kHealthy,
           .is_well = true,
@@ -83,7 +83,7 @@ StepsState StateOfSteps(const CloseLook& look, const BesideSteps& beside) {
             .note = absl::StrFormat("No operation of any rank has ended for %s.",
                                     Duration(static_cast<double>(beside.still_ns) / kNanosPerSecond))};
   }
-  return Well(look);
+  return Well(look, remarks);
 }
 
 }  // namespace lockstep
