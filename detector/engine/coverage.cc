@@ -4,10 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 #include "absl/types/span.h"
-#include "detector/model/input.h"
 #include "detector/model/operation_instances.h"
 #include "detector/model/trace.h"
 #include "detector/slow/persistent_excess.h"
@@ -21,75 +19,57 @@ bool AnyMeeting(const OperationInstances& matched) {
                      [](const OperationInstance& instance) { return instance.member_count > 1; });
 }
 
-// Ranks that ought to have left records, by number: those that are known to exist and left none, such as those of
-// agents that did not answer in time, and those that nobody knows but by their number.
-std::vector<int32_t> RanksWithoutRecords(const Trace& trace) {
-  std::vector<int32_t> without = trace.missing_ranks;
+// Ranks that ought to have left records: those that are known to exist and left none, such as those of agents that did
+// not answer in time, and those that nobody knows but by their number.
+MissingRanks RanksWithoutRecords(const Trace& trace) {
+  MissingRanks found = {.all = trace.ranks.size() + trace.missing_ranks.size(), .ranks = trace.missing_ranks};
   for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {
-    if (trace.OperationsOf(rank).empty()) without.push_back(trace.ranks[rank].rank);
+    if (trace.OperationsOf(rank).empty()) found.ranks.push_back(trace.ranks[rank].rank);
   }
-  std::sort(without.begin(), without.end());
-  return without;
+  std::sort(found.ranks.begin(), found.ranks.end());
+  found.missing = found.ranks.size();
+  return found;
 }
 
-// Neither the moment of being handed over by the host nor the envelope of a network proxy, which begins before the GPU
-// does (NCCL before 2.26), tells waiting from working.
 bool HasTimes(const TraceOperation& operation) {
-  const bool is_of_gpu =
-      operation.quality != TimingQuality::kHostEnqueue && operation.quality != TimingQuality::kProxyEnvelope;
-  return is_of_gpu && operation.started() && operation.finished();
+  return TellsWaiting(operation.quality) && operation.started() && operation.finished();
 }
 
-std::vector<int32_t> UntimedRanks(const TraceAnalysis& analysis) {
+RanksWithoutTimes UntimedRanks(const TraceAnalysis& analysis) {
   const Trace& trace = *analysis.trace;
-  std::vector<int32_t> ranks;
+  RanksWithoutTimes found = {.all = trace.ranks.size()};
   for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {
     const absl::Span<const TraceOperation> operations = trace.OperationsOf(rank);
     const auto timed = static_cast<double>(std::count_if(operations.begin(), operations.end(), HasTimes));
     const bool lacks = timed < (1 - kMaxLostRecords) * static_cast<double>(operations.size());
-    if (lacks || analysis.without_begins[rank] != 0) ranks.push_back(trace.ranks[rank].rank);
+    if (lacks || analysis.without_begins[rank] != 0) found.ranks.push_back(trace.ranks[rank].rank);
   }
-  return ranks;
-}
-
-MissingRanks Missing(std::vector<int32_t> ranks, size_t all) {
-  return {.missing = ranks.size(), .all = all, .ranks = std::move(ranks)};
-}
-
-RanksWithoutTimes Untimed(std::vector<int32_t> ranks, size_t all) {
-  return {.without = ranks.size(), .all = all, .ranks = std::move(ranks)};
+  found.without = found.ranks.size();
+  return found;
 }
 
 }  // namespace
 
-std::optional<Reason> WhyNotJudged(const TraceAnalysis& analysis) {
+Coverage CoverageOf(const TraceAnalysis& analysis) {
   const Trace& trace = *analysis.trace;
-  if (trace.operations.empty()) return NoRecords{};
+  if (trace.operations.empty()) return {.why_not_judged = NoRecords{}};
   if (analysis.steps.steps < kMinSuspectSteps) {
-    return FewSteps{.steps = analysis.steps.steps, .required = kMinSuspectSteps};
+    return {.why_not_judged = FewSteps{.steps = analysis.steps.steps, .required = kMinSuspectSteps}};
   }
-  const size_t all = trace.ranks.size() + trace.missing_ranks.size();
-  std::vector<int32_t> missing = RanksWithoutRecords(trace);
-  if (static_cast<double>(missing.size()) > kMaxMissingRanks * static_cast<double>(all)) {
-    return Missing(std::move(missing), all);
+  MissingRanks silent = RanksWithoutRecords(trace);
+  if (static_cast<double>(silent.missing) > kMaxMissingRanks * static_cast<double>(silent.all)) {
+    return {.why_not_judged = std::move(silent)};
   }
-  std::vector<int32_t> untimed = UntimedRanks(analysis);
-  if (2 * untimed.size() > trace.ranks.size()) return Untimed(std::move(untimed), trace.ranks.size());
+  RanksWithoutTimes untimed = UntimedRanks(analysis);
+  if (2 * untimed.without > untimed.all) return {.why_not_judged = std::move(untimed)};
   const uint64_t records = trace.operations.size() + trace.lost_records;
   if (static_cast<double>(trace.lost_records) > kMaxLostRecords * static_cast<double>(records)) {
-    return LostRecords{.lost = trace.lost_records, .all = records};
+    return {.why_not_judged = LostRecords{.lost = trace.lost_records, .all = records}};
   }
-  if (trace.ranks.size() > 1 && !AnyMeeting(analysis.matched)) return NoMeeting{};
-  return std::nullopt;
-}
-
-std::optional<Reason> WhatWasNotJudged(const TraceAnalysis& analysis) {
-  const Trace& trace = *analysis.trace;
-  std::vector<int32_t> missing = RanksWithoutRecords(trace);
-  if (!missing.empty()) return Missing(std::move(missing), trace.ranks.size() + trace.missing_ranks.size());
-  std::vector<int32_t> untimed = UntimedRanks(analysis);
-  if (!untimed.empty()) return Untimed(std::move(untimed), trace.ranks.size());
-  return std::nullopt;
+  if (trace.ranks.size() > 1 && !AnyMeeting(analysis.matched)) return {.why_not_judged = NoMeeting{}};
+  if (silent.missing > 0) return {.left_out = std::move(silent)};
+  if (untimed.without > 0) return {.left_out = std::move(untimed)};
+  return {};
 }
 
 }  // namespace lockstep

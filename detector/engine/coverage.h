@@ -1,6 +1,6 @@
 // Whether records suffice to call a job healthy: silence in the data is never read as health.
 //
-// Findings need no coverage, their absence does. Pure. Cost O(instances).
+// Findings need no coverage, their absence does. Pure. Cost O(operations).
 
 #ifndef LOCKSTEP_DETECTOR_ENGINE_COVERAGE_H_
 #define LOCKSTEP_DETECTOR_ENGINE_COVERAGE_H_
@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/shares.h"
+#include "detector/model/input.h"
 #include "detector/steps/trace_analysis.h"
 #include "detector/verdict/reason.h"
 
@@ -19,12 +20,21 @@ inline constexpr double kMaxMissingRanks = kFew;
 // measured.
 inline constexpr double kMaxLostRecords = 0.2;
 
-// What is missing for any judgement; nothing: of the ranks that are known what is not found is not there.
-std::optional<Reason> WhyNotJudged(const TraceAnalysis& analysis);
+// Whether times tell waiting from working: not the moment of being handed over by the host, nor the envelope of a
+// network proxy, which begins before the GPU does (NCCL before 2.26).
+inline bool TellsWaiting(TimingQuality quality) {
+  return quality != TimingQuality::kHostEnqueue && quality != TimingQuality::kProxyEnvelope;
+}
 
-// A part of the job of which nothing is known, where the rest of it is judged: such a job is not called healthy. Ranks
-// without records; ranks most of whose operations have times that tell waiting from working.
-std::optional<Reason> WhatWasNotJudged(const TraceAnalysis& analysis);
+struct Coverage {
+  // What is missing for any judgement; none: of the ranks that are known what is not found is not there.
+  std::optional<Reason> why_not_judged;
+  // If judged: ranks that are not known, those without records, or else those without times that tell waiting from
+  // working. Such a job is not called healthy.
+  std::optional<Reason> left_out;
+};
+
+Coverage CoverageOf(const TraceAnalysis& analysis);
 
 }  // namespace lockstep
 

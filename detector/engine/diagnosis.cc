@@ -417,9 +417,12 @@ Judgement Judge(const JobEvidence& evidence, const DiagnosisOptions& options) {
     if (IsPlanned(a) != IsPlanned(b)) return IsPlanned(b);
     return a.cost.slowdown_fraction > b.cost.slowdown_fraction;
   });
-  const std::optional<Reason> not_judged = WhyNotJudged(analysis);
-  if (!not_judged.has_value()) judgement.left_out = WhatWasNotJudged(analysis);
-  const bool judged = !not_judged.has_value() && !judgement.left_out.has_value() && !hangs.open_question.has_value();
+  Coverage coverage = CoverageOf(analysis);
+  judgement.why_not_judged = std::move(coverage.why_not_judged);
+  judgement.left_out = std::move(coverage.left_out);
+  const std::optional<Reason>& unsaid =
+      judgement.why_not_judged.has_value() ? judgement.why_not_judged : judgement.left_out;
+  const bool judged = !unsaid.has_value() && !hangs.open_question.has_value();
   report.state = StateWith(report.verdicts, judged ? JobState::kHealthy : JobState::kUnknown);
   AddLedger(analysis, longer_steps.has_value() ? longer_steps : FindFewWaited(analysis.steps, options.min_cost),
             slowness, options, &report);
@@ -432,12 +435,10 @@ Judgement Judge(const JobEvidence& evidence, const DiagnosisOptions& options) {
   if (hangs.open_question.has_value()) {
     report.verdicts.push_back(Verdict::Abstention(*std::move(hangs.open_question)));
   }
-  judgement.why_not_judged = not_judged;
   judgement.work = WorkOf(analysis);
   judgement.duty_of_host = DutyOfHost(analysis);
   judgement.step_counts = StepCountsOf(analysis);
   judgement.short_records = ShortRecordsOf(analysis);
-  const std::optional<Reason>& unsaid = not_judged.has_value() ? not_judged : judgement.left_out;
   if (unsaid.has_value() && !hung && !hangs.open_question.has_value()) {
     report.verdicts.push_back(Verdict::Abstention(*unsaid));
   }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "detector/engine/coverage.h"
 #include "detector/engine/pulled_trace.h"
 #include "detector/engine/slow_group.h"
 #include "detector/verdict/reason.h"
@@ -12,18 +13,13 @@
 namespace lockstep {
 namespace {
 
-// Whether most operations have times that tell waiting from working: not that of being handed over by the host, nor the
-// envelope of a network proxy, which begins before the GPU does (NCCL before 2.26).
+// Whether most operations have times that tell waiting from working.
 bool TellWaitingFromWorking(const std::vector<PulledOperations>& pulled) {
   size_t all = 0;
   size_t blind = 0;
   for (const PulledOperations& batch : pulled) {
     all += batch.operations.size();
-    for (const Operation& operation : batch.operations) {
-      const bool is_blind =
-          operation.quality == TimingQuality::kHostEnqueue || operation.quality == TimingQuality::kProxyEnvelope;
-      blind += is_blind ? 1 : 0;
-    }
+    for (const Operation& operation : batch.operations) blind += TellsWaiting(operation.quality) ? 0 : 1;
   }
   return 2 * blind < all;
 }
