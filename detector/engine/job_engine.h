@@ -48,7 +48,7 @@ struct JobEngineOptions {
 // What to show of a job, besides verdicts.
 struct JobSummary {
   JobState state = JobState::kUnknown;
-  std::string note;                // why, one sentence
+  std::string note;                // why, in sentences
   bool is_well = false;            // nothing is wrong with what is known of it; healthy only if that is all of it
   int64_t steps = 0;               // completed since the engine began
   double steps_per_second = 0;     // 0 = unknown

@@ -9,7 +9,6 @@
 #define LOCKSTEP_DETECTOR_ENGINE_SEEN_PAUSES_H_
 
 #include <optional>
-#include <vector>
 
 #include "detector/engine/standing_findings.h"
 #include "detector/verdict/job_report.h"

@@ -15,7 +15,7 @@ namespace lockstep {
 struct StepsState {
   JobState state = JobState::kUnknown;
   bool is_well = false;  // nothing is wrong with what is known of it
-  std::string note;      // why, one sentence or two
+  std::string note;      // why, in sentences
 };
 
 // What else is known of the job.

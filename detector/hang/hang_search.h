@@ -25,7 +25,7 @@ namespace lockstep {
 enum class RecordsEnd : uint8_t {
   kFinished,  // nothing is open
   kMoving,    // operations are open because the records end: the job was under way
-  kOpen,      // almost all wait for few, as in a hang or in a moment of a job under way: nothing tells which
+  kOpen,      // almost all wait for few, or all are inside, as in a hang or in a moment of a job: nothing tells which
   kHung,
 };
 
