@@ -98,20 +98,22 @@ std::vector<MemberSign> MemberSigns(const CounterHistory& history, const MetricT
 // Of machines whose case no place explains, and of places.
 void AddCases(const CounterHistory& history, const MetricTable& table, const CounterContext& context,
               JobReport* report) {
-  std::vector<const HistoryCase*> cases = BestOfEachHost(history);
+  const std::vector<const HistoryCase*> cases = BestOfEachHost(history);
   const std::vector<PlaceFinding> places = context.places == nullptr
                                                ? std::vector<PlaceFinding>()
                                                : FindPlaces(cases, history.shifts, table.hosts, *context.places);
-  std::erase_if(cases, [&](const HistoryCase* found) {
+  const auto is_of_place = [&places](const HistoryCase* found) {
     return std::any_of(places.begin(), places.end(), [&](const PlaceFinding& place) { return place.Explains(*found); });
-  });
-  const std::set<int32_t> in_crowds = HostsInCrowds(cases, table.hosts.size());
+  };
+  std::vector<const HistoryCase*> alone = cases;
+  std::erase_if(alone, is_of_place);
+  const std::set<int32_t> in_crowds = HostsInCrowds(alone, table.hosts.size());
   size_t observations = 0;
   // Whoever holds a job up is named, and machines that stand idle differ in everything.
   const bool stands = report->state == JobState::kHung && !report->verdicts.empty();
   for (const HistoryCase* const found : cases) {
     if (Corroborate(*found, table.hosts[static_cast<size_t>(found->host)], &report->verdicts)) continue;
-    if (in_crowds.contains(found->host)) continue;
+    if (is_of_place(found) || in_crowds.contains(found->host)) continue;
     Verdict verdict = FullVerdict(*found, history, table, !context.has_records);
     const bool observation = verdict.type() == FindingType::kObservation;
     if (observation && (stands || ++observations > kMostCounterObservations)) continue;

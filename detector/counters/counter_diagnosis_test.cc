@@ -272,6 +272,16 @@ TEST(CounterDiagnosisTest, MachinesOfOneRackAreTheRacksFault) {
   EXPECT_EQ(without.verdicts.size(), 4u);
 }
 
+TEST(CounterDiagnosisTest, AMachineOfAnOddRackCorroboratesWhatRecordsSayOfIt) {
+  constexpr int kMany = 64;
+  const PlaceTable places = Racks(kMany);
+  JobReport report = OfRecords("node-9");
+  AddCounters(Job({.power = 0.5, .job = 0.9, .clock = 0.6, .hosts = kMany, .first_odd = 8, .last_odd = 12}),
+              {.has_records = true, .places = &places}, &report);
+  EXPECT_EQ(report.verdicts[0].verdict_class, VerdictClass::kClockThrottled);
+  EXPECT_DOUBLE_EQ(report.verdicts[0].culprits[0].confidence, 0.9);
+}
+
 // Too many for machines that fail independently: without a table of places nobody is accused.
 TEST(CounterDiagnosisTest, ManyMachinesOfOneLeafAreTheLeafsFault) {
   constexpr int kMany = 32;

@@ -86,9 +86,7 @@ void CloseLook::TakeLook(const Roster& roster, LookedAt look, int64_t watermark_
   if (!why_not_judged_.has_value() && !believed) why_not_judged_ = StepLengthUnknown{};
   blind_looks_ = why_not_judged_.has_value() ? blind_looks_ + 1 : 0;
   blind_ns_ = watermark_ns - schedule_.begun_ns();
-  // One agent that answers a look too late makes nobody unknown.
-  partial_looks_ = judgement.left_out.has_value() ? partial_looks_ + 1 : 0;
-  left_out_ = partial_looks_ >= kMostBlindLooks ? std::move(judgement.left_out) : std::nullopt;
+  NoteLeftOut(std::move(judgement.left_out));
   const bool guarded = blind_looks_ == 0 && sentinel_.usual_seconds() > 0 && !in_doubt();
   schedule_.NoteLook(watermark_ns, guarded, step_seconds, look.bytes, roster.hosts().size());
   if (!believed_before && believed) schedule_.NoteEvent(watermark_ns, step_seconds);
@@ -98,7 +96,6 @@ void CloseLook::TakeLook(const Roster& roster, LookedAt look, int64_t watermark_
   duties_.Take(judgement.duty_of_host, roster);
   const std::set<std::string> told = findings_.ToldCauses();
   std::vector<Verdict> causes = CausesOfLook(judgement.report, CostLimit(min_cost_, told));
-  findings_.LeaveExplained(&causes);
   for (Verdict& cause : causes) {
     const auto steps = static_cast<double>(judgement.report.steps - std::max<int64_t>(cause.first_step, 0));
     AddProcessUse(roster, work_, step_seconds, steps * step_seconds, &cause);
@@ -185,6 +182,13 @@ void CloseLook::Tell(const Roster& roster, int64_t watermark_ns) {
   NameNobodyOfMany({.hosts = roster.hosts().size(), .ranks = roster.ranks().size()}, &told_);
   // What looks could not explain, transfers do.
   if (accuses()) std::erase_if(told_, IsSlowWithoutCause);
+}
+
+// One agent that answers a look too late makes nobody unknown, and a look that cannot judge nobody known.
+void CloseLook::NoteLeftOut(std::optional<Reason> left_out) {
+  if (blind_looks_ > 0) return;
+  partial_looks_ = left_out.has_value() ? partial_looks_ + 1 : 0;
+  left_out_ = partial_looks_ >= kMostBlindLooks ? std::move(left_out) : std::nullopt;
 }
 
 Wishes CloseLook::Advance(const Roster& roster, int64_t watermark_ns, bool standing_still) {

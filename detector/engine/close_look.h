@@ -104,6 +104,7 @@ class CloseLook {
   bool in_doubt() const;
   void TakePace(int64_t watermark_ns);
   void TakeLook(const Roster& roster, LookedAt look, int64_t watermark_ns);
+  void NoteLeftOut(std::optional<Reason> left_out);
   // Back to before the steps became longer, if they did, or to before the onset of what is not sure yet; else 0.
   int64_t StepsToSee() const;
   WatchNeed NeedOfWatch() const;
@@ -124,7 +125,7 @@ class CloseLook {
   SeenLedger ledger_;
   std::optional<Reason> why_not_judged_;
   std::optional<Reason> left_out_;
-  int partial_looks_ = 0;  // in a row, the newest ones, which left a part out
+  int partial_looks_ = 0;  // in a row, the newest of those that could judge, which left a part out
   bool judged_once_ = false;
   bool has_settled_ = false;
   int64_t resumed_ns_ = 0;  // 0 = never

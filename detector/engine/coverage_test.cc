@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "detector/engine/diagnosis.h"
+#include "detector/engine/short_records.h"
 #include "detector/model/input.h"
 #include "detector/model/trace.h"
 #include "detector/model/trace_builder.h"
@@ -115,6 +116,18 @@ TEST(CoverageTest, TimesThatDoNotTellWorkFromWaitsAreNone) {
   EXPECT_THAT(Reason(Judge(Governed(all, 2.0 / 3))), HasSubstr("8 of 8")) << "a third of each, the last one";
   EXPECT_FALSE(JudgesTheRest(Governed(all, 2.0 / 3)));
   EXPECT_EQ(Judge(Governed(all, 0.9)).state, JobState::kHealthy) << "fewer than are lost without harm";
+}
+
+// A look does not miss what such a rank was accused of: it could not see it.
+TEST(CoverageTest, ARankThatIsHandedOverOnlyIsOfShortRecords) {
+  const std::vector<ShortRecords> shorts =
+      lockstep::Judge({.job = "job", .trace = Governed({2}, 0.5)}, {}).short_records;
+  ASSERT_EQ(shorts.size(), 2u);
+  EXPECT_EQ(shorts[0].rank, 2);
+  EXPECT_EQ(shorts[0].last_step, 5);
+  EXPECT_EQ(shorts[1].host, "h2");
+  EXPECT_EQ(shorts[1].rank, -1);
+  EXPECT_TRUE(lockstep::Judge({.job = "job", .trace = Healthy(8, 12)}, {}).short_records.empty());
 }
 
 TEST(CoverageTest, WhatWasLeftOutIsSaidBesideWhatWasFound) {

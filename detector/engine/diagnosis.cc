@@ -360,26 +360,6 @@ std::vector<StepCount> StepCountsOf(const TraceAnalysis& analysis) {
   return counts;
 }
 
-std::vector<ShortRecords> ShortRecordsOf(const TraceAnalysis& analysis) {
-  const Trace& trace = *analysis.trace;
-  const StepTable& steps = analysis.steps;
-  std::vector<ShortRecords> found;
-  std::vector<int32_t> of_host(trace.hosts.size(), -1);
-  for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {
-    int32_t last = steps.steps - 1;
-    while (last >= 0 && steps.Of(rank, last).empty()) --last;
-    const int32_t host = trace.ranks[rank].host;
-    const bool is_placed = host >= 0;
-    if (is_placed) of_host[static_cast<size_t>(host)] = std::max(of_host[static_cast<size_t>(host)], last);
-    if (last + 1 == steps.steps) continue;
-    found.push_back({is_placed ? trace.hosts[static_cast<size_t>(host)] : "", trace.ranks[rank].rank, last});
-  }
-  for (size_t host = 0; host < trace.hosts.size(); ++host) {
-    if (of_host[host] + 1 < steps.steps) found.push_back({.host = trace.hosts[host], .last_step = of_host[host]});
-  }
-  return found;
-}
-
 }  // namespace
 
 JobReport Diagnose(const JobEvidence& evidence, const DiagnosisOptions& options) {
@@ -411,7 +391,9 @@ Judgement Judge(const JobEvidence& evidence, const DiagnosisOptions& options) {
   const FoundSlowness slowness = AddSlowness(analysis, options, std::move(found), &report);
   JoinGpuWithItsGroup(&report.verdicts);
   DropEchoesOfDearer(&report.verdicts);
-  NameNobodyOfMany({.hosts = evidence.trace.hosts.size(), .ranks = evidence.trace.ranks.size()}, &report.verdicts);
+  NameNobodyOfMany({.hosts = std::max(evidence.trace.hosts.size(), options.job.hosts),
+                    .ranks = std::max(evidence.trace.ranks.size(), options.job.ranks)},
+                   &report.verdicts);
   std::stable_sort(report.verdicts.begin(), report.verdicts.end(), [](const Verdict& a, const Verdict& b) {
     if (IsHang(a.verdict_class) != IsHang(b.verdict_class)) return IsHang(a.verdict_class);
     if (IsPlanned(a) != IsPlanned(b)) return IsPlanned(b);

@@ -18,6 +18,7 @@
 #include "detector/model/job_evidence.h"
 #include "detector/model/place_table.h"
 #include "detector/verdict/job_report.h"
+#include "detector/verdict/many_named.h"
 #include "detector/verdict/reason.h"
 
 namespace lockstep {
@@ -27,6 +28,8 @@ struct DiagnosisOptions {
   double min_cost = 0.03;
   // Causes (CauseKey) that were told of this job before: they hold down to a smaller share (cost_limit.h).
   std::set<std::string> told;
+  // Of the whole job, of which the evidence may hold a part; what the evidence holds counts if it is more.
+  JobSize job;
   // Where the machines of the fleet stand: those that deviate together in one place are a finding about the place.
   // Counts more than the places in the evidence.
   PlaceTable places;

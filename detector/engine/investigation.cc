@@ -189,7 +189,10 @@ void Investigation::Conclude(const Roster& roster) {
   }
   JobEvidence evidence;
   evidence.trace = TraceOfPulled(roster, scope_, pulled_, missing_);
-  ended_->judgement = Judge(evidence, {.min_cost = options_.min_cost, .told = told_, .remedies = true});
+  ended_->judgement = Judge(evidence, {.min_cost = options_.min_cost,
+                                       .told = told_,
+                                       .job = {.hosts = roster.hosts().size(), .ranks = roster.ranks().size()},
+                                       .remedies = true});
 }
 
 void Investigation::ForgetPulled() {

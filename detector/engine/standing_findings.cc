@@ -62,6 +62,12 @@ bool ReachesTheEnd(const LookResult& look, const Verdict& verdict) {
   return steps - 1 - verdict.last_step <= std::max(kOpenSteps, std::min(stretch / kOpenShare, quiet_within));
 }
 
+std::set<std::string> KeysOf(const std::vector<Verdict>& verdicts) {
+  std::set<std::string> keys;
+  for (const Verdict& verdict : verdicts) keys.insert(CauseKey(verdict));
+  return keys;
+}
+
 }  // namespace
 
 void PlaceInJob(const LookResult& look, Verdict* verdict) {
@@ -106,12 +112,20 @@ std::map<std::string, Verdict> StandingFindings::BelievedOf(const LookResult& lo
   const bool knows_less = std::any_of(findings_.begin(), findings_.end(), [&look](const auto& entry) {
     return entry.second.told && AccusesNode(entry.second.verdict) && !Knows(look, entry.second);
   });
+  const std::set<std::string> seen = KeysOf(look.verdicts);
+  const bool misses_accused = std::any_of(findings_.begin(), findings_.end(), [&seen](const auto& entry) {
+    return entry.second.told && AccusesNode(entry.second.verdict) && !seen.contains(entry.first);
+  });
   std::map<std::string, Verdict> found;
   for (const Verdict& verdict : look.verdicts) {
     if (!ReachesTheEnd(look, verdict)) continue;
     const bool without_past = AccusesNode(verdict) && verdict.first_step < kPastSteps;
     const std::string key = CauseKey(verdict);
-    if (knows_less && without_past && !findings_.contains(key)) continue;
+    const auto known = findings_.find(key);
+    if (knows_less && without_past && known == findings_.end()) continue;
+    // Whom the look did not see explains it, for all that is known. What was told stays.
+    const bool told = known != findings_.end() && known->second.told;
+    if (misses_accused && IsSlowWithoutCause(verdict) && !told) continue;
     Verdict placed = verdict;
     PlaceInJob(look, &placed);
     found.emplace(key, std::move(placed));
@@ -216,23 +230,9 @@ std::set<std::string> StandingFindings::ToldCauses() const {
 }
 
 bool StandingFindings::AccountsForTold(const LookResult& look) const {
-  std::set<std::string> seen;
-  for (const Verdict& verdict : look.verdicts) seen.insert(CauseKey(verdict));
+  const std::set<std::string> seen = KeysOf(look.verdicts);
   return std::all_of(findings_.begin(), findings_.end(), [&](const auto& entry) {
     return !entry.second.told || seen.contains(entry.first) || Knows(look, entry.second);
-  });
-}
-
-void StandingFindings::LeaveExplained(std::vector<Verdict>* causes) const {
-  std::set<std::string> seen;
-  for (const Verdict& cause : *causes) seen.insert(CauseKey(cause));
-  const bool saw_all = std::all_of(findings_.begin(), findings_.end(), [&seen](const auto& entry) {
-    return !entry.second.told || !AccusesNode(entry.second.verdict) || seen.contains(entry.first);
-  });
-  if (saw_all) return;
-  std::erase_if(*causes, [this](const Verdict& cause) {
-    const auto known = findings_.find(CauseKey(cause));
-    return IsSlowWithoutCause(cause) && (known == findings_.end() || !known->second.told);
   });
 }
 

@@ -106,9 +106,6 @@ class StandingFindings {
   // Whether a look found all that is told, or could have: otherwise its ledger lacks lines of what holds.
   bool AccountsForTold(const LookResult& look) const;
 
-  // Takes slowness without a cause out of what a look found that did not see all machines and paths that are accused:
-  // these explain it, for all that is known. What was told stays.
-  void LeaveExplained(std::vector<Verdict>* causes) const;
   // What the newest look found, told or not.
   std::vector<Verdict> Candidates() const;
   // How far back a look must reach to see the past of what is found and not yet told; 0 = anything will do.

@@ -280,9 +280,10 @@ TEST_F(StandingFindingsTest, LongerStepsOfUnknownCauseAreTheStateSoonAndToldIfTh
 TEST_F(StandingFindingsTest, SlownessIsWithoutACauseOnlyForALookThatSawWhoIsAccused) {
   Verdict unknown = Verdict::Abstention(SlowWithoutCause{.first_step = 8, .share = 1});
   unknown.last_step = kSteps - 1;
-  const auto left = [&](std::vector<Verdict> causes) {
-    findings_.LeaveExplained(&causes);
-    return causes.size();
+  const auto left = [&](const std::vector<Verdict>& causes) {
+    StandingFindings after = findings_;
+    after.Take({.verdicts = causes, .steps = kSteps, .step_seconds = 1, .newest_step = newest_ + 1});
+    return after.Candidates().size();
   };
   EXPECT_EQ(left({unknown}), 1u) << "nobody is accused";
   Look({SlowRank(3)});
