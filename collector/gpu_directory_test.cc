@@ -219,6 +219,7 @@ TEST(GpuDirectoryTest, WhereBytesAreScarceWhatWasBeforeGoesFirst) {
   EXPECT_EQ(kept.size(), 2u);
   directory.Observe("node-2", Gpus({"GPU-C", "GPU-D", "GPU-E"}), kNow, kWall + 25);
   EXPECT_TRUE(directory.TakeChanged().empty()) << "what does not fit is no change with each report";
+  EXPECT_EQ(directory.TakeRefused(), 2u);
 
   GpuDirectory next(kBytes);
   next.Restore(kept);

@@ -355,7 +355,8 @@ std::vector<StepCount> StepCountsOf(const TraceAnalysis& analysis) {
   for (const Pacemaker& pacemaker : FindPacemakers(trace, analysis.steps)) {
     counts.push_back({.rank = trace.ranks[pacemaker.rank_index].rank,
                       .communicator = trace.communicators[static_cast<size_t>(pacemaker.communicator)].name,
-                      .operations_per_step = pacemaker.operations_per_step});
+                      .operations_per_step = pacemaker.operations_per_step,
+                      .newest_sequence = pacemaker.newest_sequence});
   }
   return counts;
 }

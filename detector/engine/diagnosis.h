@@ -55,6 +55,7 @@ struct StepCount {
   int32_t rank = -1;
   std::string communicator;  // as the trace calls it
   uint64_t operations_per_step = 0;
+  uint64_t newest_sequence = 0;  // of the operation that ended the newest complete step
 };
 
 // A report, and what else was learnt about the job on the way.

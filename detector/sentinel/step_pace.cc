@@ -34,9 +34,10 @@ bool StepPace::Follow(const std::vector<FollowedCalls>& calls, int64_t steps, do
   const double recent = RecentSeconds();
   const bool alike = step_seconds < kOtherUnit * recent && recent < kOtherUnit * step_seconds;
   if (alike && now_ns - newest_ns_ <= PatienceNs()) return false;
-  if (follows() && std::find(calls.begin(), calls.end(), followed_[counting_].calls) != calls.end()) return false;
+  const auto counts = [this](const FollowedCalls& call) { return call.SameCalls(followed_[counting_].calls); };
+  if (follows() && std::any_of(calls.begin(), calls.end(), counts)) return false;
   followed_.clear();
-  for (const FollowedCalls& call : calls) followed_.push_back({.calls = call});
+  for (const FollowedCalls& call : calls) followed_.push_back({.calls = call, .sequence = call.counted_to});
   counting_ = 0;
   step_seconds_.clear();
   new_.clear();
@@ -93,7 +94,7 @@ void StepPace::Feed(const Call& call, int64_t received_ns, bool counts, Follower
   const uint64_t passed = first ? 0 : call.sequence - follower->sequence;
   const uint64_t steps = passed / per_step;
   if (!first && passed % per_step != 0 && steps < kMaxJump) return;  // a later one may be a whole number of steps away
-  const int64_t passed_ns = call.end_ns - follower->end_ns;
+  const int64_t passed_ns = follower->end_ns == 0 ? 0 : call.end_ns - follower->end_ns;
   follower->sequence = call.sequence;
   follower->end_ns = call.end_ns;
   if (first || !counts) return;

@@ -26,8 +26,11 @@ struct FollowedCalls {
   int32_t rank = -1;
   CommunicatorId communicator = 0;
   uint64_t operations_per_step = 0;
+  uint64_t counted_to = 0;  // the operation that ended the newest step of the look; 0 = unknown
 
-  bool operator==(const FollowedCalls&) const = default;
+  bool SameCalls(const FollowedCalls& other) const {
+    return rank == other.rank && communicator == other.communicator && operations_per_step == other.operations_per_step;
+  }
 };
 
 class StepPace {
@@ -60,7 +63,7 @@ class StepPace {
   struct Follower {
     FollowedCalls calls;
     uint64_t sequence = 0;  // of the newest operation that ended a step; 0 = none yet
-    int64_t end_ns = 0;
+    int64_t end_ns = 0;  // 0 = unknown
     int64_t received_ns = 0;
   };
 

@@ -51,6 +51,17 @@ TEST(StepPaceTest, AStepLastsFromOneCallToTheOneAStepLaterHoweverReportsCutIt) {
   EXPECT_TRUE(pace.TakeNew().empty());
 }
 
+TEST(StepPaceTest, StepsBetweenALookAndTheFirstReportAfterItCountOnceHoweverOftenTheyAreReported) {
+  StepPace pace;
+  pace.Follow({{3, kTensor, 4, 40}}, 10, 0.1, 0);  // ten steps, until call 40
+  pace.Observe(3, Calls(21, 60), kNanosPerSecond);
+  EXPECT_EQ(pace.steps(), 15);
+  EXPECT_NEAR(pace.LongestUsualSeconds(), 0.1, 1e-9);
+  EXPECT_EQ(pace.TakeNew().size(), 4u) << "when the look's last step ended is not known on this clock";
+  pace.Observe(3, Calls(41, 64), kNanosPerSecond);
+  EXPECT_EQ(pace.steps(), 16);
+}
+
 TEST(StepPaceTest, OtherRanksAndCommunicatorsDoNotCount) {
   StepPace pace = Following();
   pace.Observe(4, Calls(1, 100), kNanosPerSecond);

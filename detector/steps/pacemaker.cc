@@ -17,9 +17,14 @@ constexpr double kMostSteps = kAllButFew;
 // Budget of time; spread over the job, so that the hosts differ.
 constexpr size_t kRanksTried = 16;
 
-// Operations of each communicator of the rank, by complete step.
-std::map<int32_t, std::vector<uint64_t>> CountsByCommunicator(const Trace& trace, const StepTable& steps, size_t rank) {
-  std::map<int32_t, std::vector<uint64_t>> counts;
+struct CallsOfSteps {
+  std::vector<uint64_t> counts;  // by complete step
+  uint64_t newest_sequence = 0;
+};
+
+// Operations of each communicator of the rank.
+std::map<int32_t, CallsOfSteps> CallsByCommunicator(const Trace& trace, const StepTable& steps, size_t rank) {
+  std::map<int32_t, CallsOfSteps> calls;
   size_t seen = 0;
   for (int32_t step = 0; step < steps.steps; ++step) {
     const StepRange& range = steps.Of(rank, step);
@@ -28,13 +33,14 @@ std::map<int32_t, std::vector<uint64_t>> CountsByCommunicator(const Trace& trace
     for (uint32_t i = range.begin; i < range.end; ++i) {
       const TraceOperation& operation = trace.operations[i];
       if (IsSendOrRecv(operation.kind)) continue;
-      std::vector<uint64_t>& of = counts[operation.communicator];
-      of.resize(seen, 0);
-      ++of.back();
+      CallsOfSteps& of = calls[operation.communicator];
+      of.counts.resize(seen, 0);
+      ++of.counts.back();
+      of.newest_sequence = std::max(of.newest_sequence, operation.sequence);
     }
   }
-  for (auto& [communicator, of] : counts) of.resize(seen, 0);
-  return counts;
+  for (auto& [communicator, of] : calls) of.counts.resize(seen, 0);
+  return calls;
 }
 
 // The median of the counts if nearly all equal it; 0 = none.
@@ -47,10 +53,13 @@ uint64_t EvenCount(std::vector<uint64_t> counts) {
 
 Pacemaker BestOf(const Trace& trace, const StepTable& steps, size_t rank) {
   Pacemaker best;
-  for (auto& [communicator, counts] : CountsByCommunicator(trace, steps, rank)) {
-    const uint64_t even = EvenCount(std::move(counts));
+  for (auto& [communicator, calls] : CallsByCommunicator(trace, steps, rank)) {
+    const uint64_t even = EvenCount(std::move(calls.counts));
     if (even == 0 || (best.communicator >= 0 && even >= best.operations_per_step)) continue;
-    best = {.rank_index = rank, .communicator = communicator, .operations_per_step = even};
+    best = {.rank_index = rank,
+            .communicator = communicator,
+            .operations_per_step = even,
+            .newest_sequence = calls.newest_sequence};
   }
   return best;
 }

@@ -24,6 +24,7 @@ struct Pacemaker {
   size_t rank_index = 0;
   int32_t communicator = -1;  // index in the trace
   uint64_t operations_per_step = 0;
+  uint64_t newest_sequence = 0;  // of the operation that ended the newest complete step
 };
 
 std::vector<Pacemaker> FindPacemakers(const Trace& trace, const StepTable& steps);
