@@ -25,9 +25,8 @@ constexpr double kIrregularSpread = 3.0;  // longest usual step / median step
 std::vector<FollowedCalls> CallsOf(const std::vector<StepCount>& counts) {
   std::vector<FollowedCalls> calls;
   for (const StepCount& count : counts) {
-    FollowedCalls call = {.rank = count.rank,
-                          .operations_per_step = count.operations_per_step,
-                          .counted_to = count.newest_sequence};
+    FollowedCalls call = {
+        .rank = count.rank, .operations_per_step = count.operations_per_step, .counted_to = count.newest_sequence};
     if (absl::SimpleAtoi(count.communicator, &call.communicator)) calls.push_back(call);
   }
   return calls;

@@ -63,7 +63,7 @@ class StepPace {
   struct Follower {
     FollowedCalls calls;
     uint64_t sequence = 0;  // of the newest operation that ended a step; 0 = none yet
-    int64_t end_ns = 0;  // 0 = unknown
+    int64_t end_ns = 0;     // 0 = unknown
     int64_t received_ns = 0;
   };
 
