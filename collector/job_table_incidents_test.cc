@@ -212,7 +212,7 @@ TEST_F(JobTableTest, WhatProvesNothingByItselfIsToldOfAHostThatTwoJobsBlamed) {
 TEST_F(JobTableTest, WhatWasOpenWhenItsJobDiedStaysSoUntilTheJobIsStartedAgain) {
   JobTable table = MakeTable();
   int second = RunUntilSlow(table);
-  ASSERT_EQ(alerts_.events.size(), 1u);
+  ASSERT_EQ(index_.open_count(), 1u);
   End(table, second, /*signal=*/9);
   for (int i = 0; i < 60; ++i) {
     clock_.Advance(kNanosPerSecond);

@@ -46,7 +46,11 @@ class FakeAlerts final : public AlertSink {
 
 class JobTableTest : public testing::Test {
  protected:
-  JobTable MakeTable() { return JobTable(options_, clock_, {log_, alerts_, index_, metrics_, Record()}); }
+  // Of a job that begins: agents hold nothing of an earlier one.
+  JobTable MakeTable() {
+    held_.clear();
+    return JobTable(options_, clock_, {log_, alerts_, index_, metrics_, Record()});
+  }
 
   std::function<bool(const std::string&, const wire::Command&)> Record() {
     return [this](const std::string& host, const wire::Command& command) {

@@ -27,6 +27,8 @@ constexpr double kExplained = kMainPart;
 constexpr int64_t kOnsetSteps = 2;  // an onset is known to a step on both sides
 // Of the steps: what hardly any take is not what a step needs, but a piece of one.
 constexpr double kLeastNormal = kMinorPart;
+// Where all steps since are longer: one or two may be the end of a recording. As many as a slow path needs.
+constexpr size_t kMinAtEnd = 3;
 // Of a cost, that a reader would notice.
 constexpr double kWorthSaying = kFew;
 
@@ -168,7 +170,8 @@ std::optional<StepShift> FindFewWaited(const StepTable& steps, double min_gain) 
   std::vector<double> others = usual.seconds;
   shift.before_seconds = MedianInPlace(&others);
   shift.after_seconds = MedianInPlace(&waited.seconds);
-  if (!shift.in_some_steps() || shift.lost_seconds() < min_gain * shift.mean_seconds()) return std::nullopt;
+  if (!shift.in_some_steps() && waited.step.size() < kMinAtEnd) return std::nullopt;
+  if (shift.lost_seconds() < min_gain * shift.mean_seconds()) return std::nullopt;
   return shift;
 }
 

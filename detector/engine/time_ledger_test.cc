@@ -178,11 +178,11 @@ TEST(SlowForUnknownReasonTest, SaysSoOfSomeStepsAsWell) {
 }
 
 // Boundaries may lie inside of the slow part: then a step is longer by none, one or two of its pieces.
-// Of twenty steps of a second two in which ranks wait for others take two more.
-StepTable TwoWaited() {
+// Of twenty steps of a second those in which ranks wait for others take two more.
+StepTable Waited(const std::vector<size_t>& longer) {
   StepTable steps = Steps(1.0);
   steps.waited.assign(20, 0);
-  for (const size_t step : {8u, 13u}) {
+  for (const size_t step : longer) {
     steps.step_seconds[step] = 3;
     steps.usual[step] = 0;
     steps.waited[step] = 1;
@@ -191,7 +191,7 @@ StepTable TwoWaited() {
 }
 
 TEST(FindFewWaitedTest, WhatIsLostInAFewStepsIsLost) {
-  const StepTable steps = TwoWaited();
+  const StepTable steps = Waited({8, 13});
   EXPECT_FALSE(FindLongerSteps(steps, 0.03).has_value()) << "no level";
   const std::optional<StepShift> few = FindFewWaited(steps, 0.03);
   ASSERT_TRUE(few.has_value());
@@ -208,12 +208,25 @@ TEST(FindFewWaitedTest, WhatIsLostInAFewStepsIsLost) {
   EXPECT_EQ(UnexplainedSeconds(*few, {Finding(8, 4.0 / 12)}, 0.03), 0);
 }
 
+TEST(FindFewWaitedTest, ThreeAtTheEndAreALevelAndTwoAreTheEndOfARecording) {
+  EXPECT_FALSE(FindFewWaited(Waited({18, 19}), 0.03).has_value());
+  const StepTable steps = Waited({17, 18, 19});
+  const std::optional<StepShift> few = FindFewWaited(steps, 0.03);
+  ASSERT_TRUE(few.has_value());
+  EXPECT_EQ(few->first_step, 17);
+  EXPECT_FALSE(few->in_some_steps());
+  EXPECT_NEAR(few->lost_seconds(), 2, 1e-9);
+  const TimeLedger ledger = BuildLedger(steps, {}, few);
+  EXPECT_NEAR(ledger.reference_seconds, 1, 1e-9);
+  EXPECT_NEAR(ledger.unexplained_seconds, 0.3, 1e-9);
+}
+
 TEST(FindFewWaitedTest, PausesAndWhatCostsLittleAreNone) {
-  StepTable paused = TwoWaited();
+  StepTable paused = Waited({8, 13});
   paused.waited.assign(20, 0);
   EXPECT_FALSE(FindFewWaited(paused, 0.03).has_value());
   EXPECT_NEAR(BuildLedger(paused, {}, std::nullopt).measured_seconds, 1, 1e-9);
-  EXPECT_FALSE(FindFewWaited(TwoWaited(), 0.3).has_value());
+  EXPECT_FALSE(FindFewWaited(Waited({8, 13}), 0.3).has_value());
 }
 
 TEST(FindLongerStepsTest, StepsThatAreLongerByDifferentAmountsAreLonger) {

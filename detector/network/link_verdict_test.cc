@@ -29,7 +29,6 @@ class FindSlowLinksTest : public testing::Test {
       }
     }
     table_.steps = kSteps;
-    table_.noise = 0.02;
     steps_.steps = kSteps;
     steps_.step_seconds.assign(kSteps, 1);
     steps_.usual.assign(kSteps, 1);
@@ -38,7 +37,7 @@ class FindSlowLinksTest : public testing::Test {
   void AddPath(std::vector<int32_t> ranks, bool pair, const std::function<bool(size_t)>& is_slow) {
     const auto channel = static_cast<int32_t>(table_.paths.size());
     table_.paths.push_back(
-        {.ranks = std::move(ranks), .channel = channel, .point_to_point = pair, .crosses_hosts = true});
+        {.ranks = std::move(ranks), .channel = channel, .point_to_point = pair, .crosses_hosts = true, .noise = 0.02});
     for (size_t step = 0; step < kSteps; ++step) {
       const double ratio = (is_slow(step) ? kRatio : 1) * std::exp(0.02 * random_.Gaussian());
       table_.ratio.push_back(static_cast<float>(ratio));
@@ -129,7 +128,7 @@ TEST_F(FindSlowLinksTest, OnePathThatIsSlowAtTimesIsChance) {
 
 TEST_F(FindSlowLinksTest, ACauseAmongMoreThanAQuarterOfTheHostsNamesNobody) {
   for (const size_t members : {size_t{3}, size_t{4}}) {
-    table_ = {.steps = kSteps, .noise = 0.02};
+    table_ = {.steps = kSteps};
     AddChain(-1, [](size_t) { return false; });
     for (int32_t gpu = 0; gpu < kGpus; ++gpu) {
       std::vector<int32_t> ranks;

@@ -106,7 +106,7 @@ PathLogs LogsOf(const TransferTable& table, size_t path) {
 
 SlowPath JudgeLevel(const TransferTable& table, size_t path, const PathLogs& known, double limit) {
   const std::vector<double>& logs = known.logs;
-  const size_t from = OnsetOf(logs, table.noise);
+  const size_t from = OnsetOf(logs, table.paths[path].noise);
   // Nothing says what such a transfer needs: that it varies is no slowness.
   if (from == 0 && table.paths[path].alone) return {};
   const auto at = logs.begin() + static_cast<std::ptrdiff_t>(from);
@@ -176,12 +176,12 @@ void JudgeMoments(const std::vector<SlowMoments>& moments, std::vector<SlowPath>
 }  // namespace
 
 std::vector<SlowPath> FindSlowPaths(const TransferTable& table) {
-  const double limit = std::max(kMinRatio, std::exp(kMinDeviations * table.noise));
   std::vector<SlowPath> slow(table.paths.size());
   std::vector<SlowMoments> moments(table.paths.size());
   for (size_t path = 0; path < table.paths.size(); ++path) {
     const PathLogs known = LogsOf(table, path);
     if (known.logs.size() < kMinSlowSteps) continue;
+    const double limit = std::max(kMinRatio, std::exp(kMinDeviations * table.paths[path].noise));
     slow[path] = JudgeLevel(table, path, known, limit);
     if (!slow[path].slow && !slow[path].at_times) moments[path] = MomentsOf(known, limit);
   }

@@ -21,8 +21,7 @@ TransferTable Table(size_t paths, const Level& level) {
   Random random(1);
   TransferTable table;
   table.steps = kSteps;
-  table.noise = kNoise;
-  table.paths.resize(paths);
+  table.paths.resize(paths, {.noise = kNoise});
   for (size_t path = 0; path < paths; ++path) {
     for (size_t step = 0; step < kSteps; ++step) {
       const double ratio = level(path, step) * std::exp(kNoise * random.Gaussian());

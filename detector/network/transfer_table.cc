@@ -287,17 +287,30 @@ class Measurement {
     return logs;
   }
 
+  // What passes within a host takes as long as its members' order says, what leaves it as long as the data: each way of
+  // sending has a noise of its own.
   void MeasureNoise() {
+    std::map<std::pair<bool, bool>, std::vector<size_t>> alike;
+    for (size_t path = 0; path < table_.paths.size(); ++path) {
+      alike[{table_.paths[path].point_to_point, table_.paths[path].crosses_hosts}].push_back(path);
+    }
+    for (const auto& [way, paths] : alike) {
+      const double noise = NoiseOf(paths);
+      for (const size_t path : paths) table_.paths[path].noise = noise;
+    }
+  }
+
+  double NoiseOf(const std::vector<size_t>& paths) const {
     std::vector<double> all, changes, middles;
-    const size_t stride = 1 + table_.ratio.size() / kMostNoiseSamples;
-    for (size_t path = 0; path < table_.paths.size(); path += stride) {
-      std::vector<double> logs = LogsOf(path);
+    const size_t stride = 1 + paths.size() * table_.steps / kMostNoiseSamples;
+    for (size_t i = 0; i < paths.size(); i += stride) {
+      std::vector<double> logs = LogsOf(paths[i]);
       all.insert(all.end(), logs.begin(), logs.end());
-      for (size_t i = 1; i < logs.size(); ++i) changes.push_back(logs[i] - logs[i - 1]);
+      for (size_t at = 1; at < logs.size(); ++at) changes.push_back(logs[at] - logs[at - 1]);
       if (!logs.empty()) middles.push_back(LowerMedianOrNan(std::move(logs)));
     }
     const double of_steps = RobustDeviation(changes) / std::numbers::sqrt2;
-    table_.noise = std::min(RobustDeviation(all), std::hypot(of_steps, DeviationOfQuickest(std::move(middles))));
+    return std::min(RobustDeviation(all), std::hypot(of_steps, DeviationOfQuickest(std::move(middles))));
   }
 
   // Of paths, by what the quickest quarter lies below its upper end. 0 where there are too few.

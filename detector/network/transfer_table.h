@@ -37,6 +37,10 @@ struct TransferPath {
   bool crosses_hosts = false;
   bool alone = false;     // no path of equal duty to compare with
   bool sees_all = false;  // else any single transfer may have waited for a member whose begins are not seen
+  // Robust deviation of log ratio, of all paths like this one: groups or Send/Recv, within hosts or between them. Over
+  // paths and steps, or, where that is less, from step to step and from path to path among the quickest. What is slow
+  // on most paths, or from some step on, is no noise.
+  double noise = 0;
 };
 
 struct TransferTable {
@@ -47,9 +51,6 @@ struct TransferTable {
   // Above the usual one, of operations during which the last member to arrive enters nothing that it called later.
   std::vector<float> excess_seconds;
   std::vector<float> longer_seconds;  // above the usual ones, of all its transfers in the step together
-  // Robust deviation of log ratio: over all paths and steps, or, where that is less, from step to step and from path to
-  // path among the quickest. What is slow on most paths, or from some step on, is no noise.
-  double noise = 0;
 };
 
 // `without_begins`: as RanksWithoutBegins (steps/begins_seen.h). `executor` may be nullptr.
