@@ -115,9 +115,8 @@ Candidate CutAt(const CallHistory& history, int32_t kind) {
   std::vector<int64_t> lengths = lengths_by(anchor.measure);
   anchor.per_step = AnchorsPerStep(lengths);
   const auto alone = std::count_if(lengths.begin(), lengths.end(), [](int64_t length) { return length == 1; });
-  // Where it is hardly interrupted by others, time tells; calls of one known size are one call.
-  const bool of_many = !history.kinds[static_cast<size_t>(kind)].sized &&
-                       static_cast<double>(alone) >= kMajorPart * static_cast<double>(lengths.size());
+  // Where it is hardly interrupted by others, time tells: buckets may well be of one size.
+  const bool of_many = static_cast<double>(alone) >= kMajorPart * static_cast<double>(lengths.size());
   for (const StretchMeasure measure : {StretchMeasure::kLaunches, StretchMeasure::kBegins}) {
     if (anchor.per_step > 1 || !of_many) break;
     lengths = lengths_by(measure);
@@ -134,7 +133,8 @@ Candidate CutAt(const CallHistory& history, int32_t kind) {
   }
   Candidate cut = Cut(history, ends);
   cut.anchor = anchor;
-  cut.doubtful = of_many && anchor.per_step == 1;
+  // Without sizes these may be any calls.
+  cut.doubtful = of_many && anchor.per_step == 1 && !history.kinds[static_cast<size_t>(kind)].sized;
   return cut;
 }
 
