@@ -50,6 +50,7 @@ class Vote {
   void VoteOutside() {
     CollectSuspects();
     SuspectPart();
+    if (part_.empty() && IsEverywhere()) return TakeEverything();
     for (int round = 0; round < kMaxPathCauses && TakeBest(); ++round) {
     }
     JoinEqualOnes();
@@ -216,6 +217,29 @@ class Vote {
     const auto left = std::count_if(by_part.begin(), by_part.end(),
                                     [&](int32_t p) { return !std::binary_search(by_best.begin(), by_best.end(), p); });
     return static_cast<double>(left) > (1 - kExplainsAsMuch) * static_cast<double>(by_part.size());
+  }
+
+  // Nearly all that leaves a host is slow, and no host takes part in nearly all of that.
+  bool IsEverywhere() const {
+    const auto slow = static_cast<double>(slow_.size());
+    if (slow < kHolds * (slow + static_cast<double>(fine_.size()))) return false;
+    std::map<int32_t, size_t> at;
+    for (const int32_t p : slow_) {
+      for (const int32_t host : HostsOf(paths_[static_cast<size_t>(p)].ranks)) ++at[host];
+    }
+    return std::all_of(at.begin(), at.end(),
+                       [slow](const auto& host) { return static_cast<double>(host.second) < kHolds * slow; });
+  }
+
+  // What all hosts have in common.
+  void TakeEverything() {
+    PathCause cause = OfRail(slow_);
+    cause.kind = PathCauseKind::kFabric;
+    cause.ranks.clear();
+    cause.paths = slow_;
+    cause.predicted = static_cast<int32_t>(slow_.size() + fine_.size());
+    for (const int32_t p : slow_) explained_[static_cast<size_t>(p)] = 1;
+    causes_.push_back(std::move(cause));
   }
 
   bool TakeBest() {

@@ -337,6 +337,16 @@ TEST(PathVote, SlowInsideAHostIsTheHostsOwn) {
   EXPECT_EQ(causes[0].hosts, std::vector<int32_t>{7});
 }
 
+TEST(PathVote, WhereAllThatLeavesAHostIsSlowItIsTheNetworkAndNoHost) {
+  Net net = MakeNet({.gpus = 2, .replicas = 2, .stages = 4});
+  net.Slow([](const VotePath&) { return true; });
+  const std::vector<PathCause> causes = net.Causes();
+  ASSERT_EQ(causes.size(), 1u);
+  EXPECT_EQ(causes[0].kind, PathCauseKind::kFabric);
+  EXPECT_EQ(causes[0].hosts.size(), 8u);
+  EXPECT_EQ(static_cast<size_t>(causes[0].predicted), causes[0].paths.size());
+}
+
 TEST(PathVote, NothingSlowNobodyNamed) {
   EXPECT_TRUE(MakeNet({}).Causes().empty());
   EXPECT_TRUE(VoteOnPaths({}, {}).empty());

@@ -29,8 +29,18 @@ constexpr size_t kOverlapReach = 8;
 constexpr size_t kMostNoiseSamples = 1 << 16;
 constexpr size_t kMostParts = 4;  // of the ranks: each has an entry for every instance
 
+// Sizes that are about equal: what takes as long per byte, be it latency for the most part.
+constexpr double kAlikePerOctave = 4;
+
 // Transfers of one duty: family, point to point, across hosts, kind, bytes.
 using Duty = std::tuple<int32_t, bool, bool, OperationKind, uint64_t>;
+
+// The same of about equal sizes.
+Duty Rounded(Duty duty) {
+  auto& bytes = std::get<uint64_t>(duty);
+  bytes = static_cast<uint64_t>(kAlikePerOctave * std::log2(static_cast<double>(bytes)));
+  return duty;
+}
 
 bool Measured(const TraceOperation& operation) {
   return operation.started() && operation.finished() && operation.quality != TimingQuality::kHostCall &&
@@ -185,15 +195,20 @@ class Measurement {
     path->exchange = path->exchange || quickest.kind == OperationKind::kAllToAll;
     const OperationKind kind = path->point_to_point ? OperationKind::kSend : quickest.kind;
     const uint64_t bytes = quickest.bytes > 0 ? quickest.bytes : instance.sequence % calls;
-    duty_of_[index] = NumberOf({family, path->point_to_point, path->crosses_hosts, kind, bytes});
+    duty_of_[index] = NumberOf({family, path->point_to_point, path->crosses_hosts, kind, bytes}, quickest.bytes > 0);
     return quickest.duration_ns > 0;
   }
 
-  int32_t NumberOf(const Duty& duty) {
-    if (latest_number_ < 0 || duty != latest_duty_) {
-      latest_duty_ = duty;
-      latest_number_ = duties_.try_emplace(duty, static_cast<int32_t>(duties_.size())).first->second;
-    }
+  // `has_size`: its last part is a size.
+  int32_t NumberOf(const Duty& duty, bool has_size) {
+    if (latest_number_ >= 0 && duty == latest_duty_) return latest_number_;
+    latest_duty_ = duty;
+    const auto [found, added] = duties_.try_emplace(duty, static_cast<int32_t>(duties_.size()));
+    latest_number_ = found->second;
+    if (!added) return latest_number_;
+    bytes_of_.push_back(has_size ? static_cast<double>(std::get<uint64_t>(duty)) : 0);
+    alike_of_.push_back(
+        !has_size ? -1 : alike_.try_emplace(Rounded(duty), static_cast<int32_t>(alike_.size())).first->second);
     return latest_number_;
   }
 
@@ -223,7 +238,42 @@ class Measurement {
       alone_[duty] = of_paths[duty].size() < 2 ? 1 : 0;
       usual_[duty] = alone_[duty] != 0 ? own_quickest[duty] : Quantile(std::move(of_paths[duty]), kHealthyQuantile);
     }
+    CompareSizesAlike();
   }
+
+  // Where batches decide about sizes, no two paths send as much: then sizes that are about equal are compared per byte.
+  void CompareSizesAlike() {
+    struct Alike {
+      std::vector<double> of_paths;  // seconds per byte
+      double own_quickest = 0;
+    };
+    std::vector<Alike> alike(alike_.size());
+    for (size_t channel_index = 0; channel_index < matched_.channels.size(); ++channel_index) {
+      if (path_of_channel_[channel_index] < 0) continue;
+      const OperationChannel& channel = matched_.channels[channel_index];
+      std::map<int32_t, std::vector<double>> by_size;
+      for (uint32_t i = 0; i < channel.instances; ++i) {
+        const size_t index = channel.first_instance + i;
+        if (duty_of_[index] < 0 || !ComparesAlike(static_cast<size_t>(duty_of_[index]))) continue;
+        const auto duty = static_cast<size_t>(duty_of_[index]);
+        by_size[alike_of_[duty]].push_back(quickest_[index].seconds() / bytes_of_[duty]);
+      }
+      for (auto& [size, rates] : by_size) {
+        Alike& of_size = alike[static_cast<size_t>(size)];
+        if (of_size.of_paths.empty()) of_size.own_quickest = Quantile(rates, kHealthyQuantile);
+        of_size.of_paths.push_back(LowerMedianOrNan(std::move(rates)));
+      }
+    }
+    for (size_t duty = 0; duty < usual_.size(); ++duty) {
+      if (!ComparesAlike(duty)) continue;
+      const Alike& of_size = alike[static_cast<size_t>(alike_of_[duty])];
+      const bool alone = of_size.of_paths.size() < 2;
+      usual_[duty] = bytes_of_[duty] * (alone ? of_size.own_quickest : Quantile(of_size.of_paths, kHealthyQuantile));
+      if (!alone) alone_[duty] = 0;
+    }
+  }
+
+  bool ComparesAlike(size_t duty) const { return alone_[duty] != 0 && alike_of_[duty] >= 0; }
 
   // Whether the rank, whose records end at `end`, enters anything else while it is inside: then the time inside costs
   // it nothing by itself.
@@ -287,14 +337,13 @@ class Measurement {
     return logs;
   }
 
-  // What passes within a host takes as long as its members' order says, what leaves it as long as the data: each way of
-  // sending has a noise of its own.
+  // What passes within a host takes as long as its members' order says, what leaves it as long as the data.
   void MeasureNoise() {
-    std::map<std::pair<bool, bool>, std::vector<size_t>> alike;
+    std::map<bool, std::vector<size_t>> alike;  // by whether they leave a host
     for (size_t path = 0; path < table_.paths.size(); ++path) {
-      alike[{table_.paths[path].point_to_point, table_.paths[path].crosses_hosts}].push_back(path);
+      alike[table_.paths[path].crosses_hosts].push_back(path);
     }
-    for (const auto& [way, paths] : alike) {
+    for (const auto& [crosses, paths] : alike) {
       const double noise = NoiseOf(paths);
       for (const size_t path : paths) table_.paths[path].noise = noise;
     }
@@ -334,6 +383,9 @@ class Measurement {
   absl::flat_hash_map<Duty, int32_t> duties_;
   Duty latest_duty_;  // mostly asked for again
   int32_t latest_number_ = -1;
+  std::vector<double> bytes_of_;   // by duty; 0 = not recorded
+  std::vector<int32_t> alike_of_;  // by duty: number of those of about equal sizes; -1 = sizes are not recorded
+  absl::flat_hash_map<Duty, int32_t> alike_;
   std::vector<double> usual_;  // by duty
   std::vector<char> alone_;
 };

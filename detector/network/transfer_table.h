@@ -5,9 +5,10 @@
 // A path is a channel of OperationInstances: a group's collectives, or Send/Recv in one direction. Its ratio is
 // transfer time over that of the same operation and size (where none is recorded: and place in the step) on paths of
 // equal duty (same group family, same side of the host boundary): the lower quartile of the paths' medians, which holds
-// while fewer than three quarters of them are slow. A path without its like is compared with its own quickest quarter,
-// so that only a change shows. C4's delay matrix (arXiv 2406.04594 section 4) and DeepXTrace's are means over pairs;
-// ratios, quartiles and groups as rows are ours.
+// while fewer than three quarters of them are slow. Where no two paths send as much, since batches decide about sizes,
+// times per byte of about equal sizes are compared instead. A path without its like is compared with its own quickest
+// quarter, so that only a change shows. C4's delay matrix (arXiv 2406.04594 section 4) and DeepXTrace's are means over
+// pairs; ratios, quartiles and groups as rows are ours.
 //
 // Of the Send/Recv of one step the least slow counts: those issued together with a slow one end with it and say nothing
 // about their own direction. Operations with a missing or unfinished member, host-side times and operations of less
@@ -37,9 +38,9 @@ struct TransferPath {
   bool crosses_hosts = false;
   bool alone = false;     // no path of equal duty to compare with
   bool sees_all = false;  // else any single transfer may have waited for a member whose begins are not seen
-  // Robust deviation of log ratio, of all paths like this one: groups or Send/Recv, within hosts or between them. Over
-  // paths and steps, or, where that is less, from step to step and from path to path among the quickest. What is slow
-  // on most paths, or from some step on, is no noise.
+  // Robust deviation of log ratio, of all paths that stay within hosts, or of all that do not. Over paths and steps,
+  // or, where that is less, from step to step and from path to path among the quickest. What is slow on most paths, or
+  // from some step on, is no noise.
   double noise = 0;
 };
 

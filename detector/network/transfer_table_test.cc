@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/random.h"
 #include "detector/model/input.h"
 #include "detector/model/operation_instances.h"
 #include "detector/model/roles.h"
@@ -73,6 +74,70 @@ TEST(TransferTableTest, WithoutSizesLargeCallsAreNotComparedWithSmallOnes) {
     ASSERT_EQ(ratios.size(), static_cast<size_t>(kGroups));
     for (size_t group = 0; group < ratios.size(); ++group) {
       EXPECT_NEAR(ratios[group], group == 2 ? slowness : 1, 0.05) << group << " of " << slowness;
+    }
+  }
+}
+
+// Pairs of GPUs on hosts of their own, and one that spans two. Of each step one AllReduce, of a size that its batch
+// decides; the first pair takes `slowness` times as long per byte as the others. What passes within a host takes any
+// time, what passes between two takes what it takes.
+TransferTable TableOfPairs(double slowness) {
+  constexpr int32_t kPairs = 6;
+  constexpr int32_t kCrossing = 2;  // pairs 4 and 5
+  Random random(3);
+  TraceBuilder builder("job");
+  std::vector<int32_t> ranks, groups;
+  for (int32_t rank = 0; rank < 2 * kPairs; ++rank) {
+    const int32_t pair = rank / 2;
+    const bool crosses = pair >= kPairs - kCrossing;
+    const int32_t host = builder.AddHost(absl::StrCat("h", crosses ? kPairs + rank : pair));
+    ranks.push_back(builder.AddRank({.rank = rank, .host = host}));
+    if (rank % 2 == 0) groups.push_back(builder.AddCommunicator(absl::StrCat("tp", pair), "", 2));
+    builder.AddMember(groups.back(), rank % 2, ranks.back());
+  }
+  for (int32_t step = 0; step < 2 * kSteps; ++step) {
+    for (int32_t pair = 0; pair < kPairs; ++pair) {
+      const bool crosses = pair >= kPairs - kCrossing;
+      const double bytes = 64e6 * (1 + 0.15 * random.Unit());
+      const double chance = crosses ? 1 : 0.5 + random.Unit();
+      const auto takes_ns = static_cast<int64_t>(bytes * chance * (pair == 4 ? slowness : 1));
+      for (int32_t member = 0; member < 2; ++member) {
+        const int64_t now_ns = (step + 1) * kForwardNs;
+        builder.Add(ranks[static_cast<size_t>(2 * pair + member)], {.start_ns = now_ns,
+                                                                    .end_ns = now_ns + takes_ns,
+                                                                    .sequence = static_cast<uint64_t>(step),
+                                                                    .bytes = static_cast<uint64_t>(bytes),
+                                                                    .communicator = groups[static_cast<size_t>(pair)],
+                                                                    .kind = OperationKind::kAllReduce});
+      }
+    }
+  }
+  const Trace trace = builder.Build();
+  const OperationInstances matched = MatchOperations(trace);
+  const JobRoles roles = InferRoles(trace, matched);
+  return MeasureTransfers(trace, matched, roles, FindSteps(trace, matched, roles),
+                          std::vector<char>(trace.ranks.size(), 0));
+}
+
+TEST(TransferTableTest, WhereNoTwoSizesAreEqualSizesAlikeAreComparedPerByte) {
+  const TransferTable table = TableOfPairs(3);
+  ASSERT_EQ(table.paths.size(), 6u);
+  for (size_t path = 0; path < table.paths.size(); ++path) {
+    if (!table.paths[path].crosses_hosts) continue;
+    EXPECT_FALSE(table.paths[path].alone);
+    const double expected = table.paths[path].ranks[0] == 8 ? 3 : 1;
+    for (size_t step = 1; step < table.steps; ++step) {
+      EXPECT_NEAR(table.ratio[path * table.steps + step], expected, 0.35 * expected) << path << " in " << step;
+    }
+  }
+}
+
+TEST(TransferTableTest, WhatPassesWithinHostsHasANoiseOfItsOwn) {
+  for (const TransferPath& path : TableOfPairs(1).paths) {
+    if (path.crosses_hosts) {
+      EXPECT_LT(path.noise, 0.05);
+    } else {
+      EXPECT_GT(path.noise, 0.15);
     }
   }
 }
