@@ -55,10 +55,11 @@ Candidate Cut(const CallHistory& history, const std::vector<size_t>& ends) {
     size_t held = 0;
     for (size_t i = ends[stretch - 1] + 1; i <= ends[stretch]; ++i) {
       const auto kind = static_cast<size_t>(history.calls[i]);
-      if (history.kinds[kind].slight || seen_in[kind] == stretch) continue;
+      if (seen_in[kind] == stretch) continue;
       seen_in[kind] = stretch;
-      shape ^= Scatter(kind + 1);
       ++holding[kind];
+      if (history.kinds[kind].slight) continue;  // it connects all the same
+      shape ^= Scatter(kind + 1);
       ++held;
     }
     auto& known = shapes[shape];

@@ -85,7 +85,25 @@ TEST(StepAnchorTest, AStepConnectsAllPeers) {
   EXPECT_NE(AnchorOf(calls, kinds).kind, 2) << "what a micro-batch holds is nearly all";
 }
 
-// Seven buckets whose sizes are not recorded: the time of the forward pass tells, or else a call beside them.
+// What connects peers need not move much: a loss over all, every fifth step, ends no step where each has small calls
+// between the peers.
+TEST(StepAnchorTest, WhatMovesNextToNothingConnectsPeersAllTheSame) {
+  std::vector<int32_t> calls;
+  for (int step = 0; step < 20; ++step) {
+    calls.insert(calls.end(), {0, 1, 0, 1, 2, 3, 5});
+    if (step % 5 == 4) calls.push_back(4);
+  }
+  const std::vector<CallKind> kinds = {
+      {4, true, /*slight=*/true}, {0, true}, {8, true}, {8, true}, {64, true}, {4, true}};
+  const std::vector<int64_t> unknown(calls.size(), kNoTime);
+  const auto parts = [](const std::vector<int32_t>& some) -> size_t {
+    const auto holds = [&some](int32_t kind) { return std::find(some.begin(), some.end(), kind) != some.end(); };
+    return holds(4) || (holds(0) && holds(2)) ? 1 : 4;
+  };
+  EXPECT_EQ(FindAnchor({calls, unknown, unknown, kinds, parts}, /*agree=*/false).kind, 2);
+}
+
+// Seven buckets: the time of the forward pass tells, or else a call beside them. They may well be of one size.
 TEST(StepAnchorTest, WhereNothingButOneKindIsCalledTimeTells) {
   constexpr int64_t kSteps = 12, kBuckets = 7;
   const std::vector<int32_t> calls(kSteps * kBuckets, 0);
@@ -97,6 +115,8 @@ TEST(StepAnchorTest, WhereNothingButOneKindIsCalledTimeTells) {
   const StepAnchor by_launch = FindAnchor({calls, at_ns, unknown, kinds, parts});
   EXPECT_EQ(by_launch.per_step, 7u);
   EXPECT_EQ(by_launch.measure, StretchMeasure::kLaunches);
+  const std::vector<CallKind> sized = {{8, /*sized=*/true}};
+  EXPECT_EQ(FindAnchor({calls, at_ns, unknown, sized, parts}).per_step, 7u);
   const StepAnchor by_begin = FindAnchor({calls, unknown, at_ns, kinds, parts});
   EXPECT_EQ(by_begin.per_step, 7u);
   EXPECT_EQ(by_begin.measure, StretchMeasure::kBegins);
@@ -186,13 +206,13 @@ class Reference {
     return ends;
   }
 
-  // The kinds between two ends, each with the second, but for slight ones.
-  Stretches StretchesAt(const std::vector<size_t>& ends) const {
+  // The kinds between two ends, each with the second; slight ones where it is asked.
+  Stretches StretchesAt(const std::vector<size_t>& ends, bool slight_ones = false) const {
     Stretches stretches;
     for (size_t i = 1; i < ends.size(); ++i) {
       std::set<int32_t>& held = stretches.emplace_back();
       for (size_t at = ends[i - 1] + 1; at <= ends[i]; ++at) {
-        if (!kinds_[static_cast<size_t>(calls_[at])].slight) held.insert(calls_[at]);
+        if (slight_ones || !kinds_[static_cast<size_t>(calls_[at])].slight) held.insert(calls_[at]);
       }
     }
     return stretches;
@@ -220,7 +240,7 @@ class Reference {
   }
 
   size_t Parts(int32_t kind) const {
-    const Stretches stretches = StretchesAt(EndsOf(kind));
+    const Stretches stretches = StretchesAt(EndsOf(kind), /*slight_ones=*/true);
     const auto with = std::count_if(stretches.begin(), stretches.end(),
                                     [this](const std::set<int32_t>& stretch) { return stretch.contains(joiner_); });
     return 2 * static_cast<size_t>(with) > stretches.size() ? 1 : 2;
