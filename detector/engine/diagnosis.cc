@@ -221,7 +221,10 @@ void AddGrownAlone(const TraceAnalysis& analysis, const StepShift& shift, const 
   const bool known =
       std::any_of(causes->begin(), causes->end(),
                   [&shift](const SlowCause& cause) {
-                    return BeganWith(cause, shift) && TakesPart(cause.suspects.front().excess_seconds, shift);
+                    const Suspect& first = cause.suspects.front();
+                    // When what comes and goes was seen first says little.
+                    const bool comes_and_goes = shift.in_some_steps() && first.share_of_steps < kAllButFew;
+                    return (comes_and_goes || BeganWith(cause, shift)) && TakesPart(first.excess_seconds, shift);
                   }) ||
       std::any_of(links.begin(), links.end(), [&shift](const SlowLink& link) {
         return std::abs(link.transfers.first_step - shift.first_step) <= kSameOnsetSteps &&

@@ -10,6 +10,7 @@
 #include "base/shares.h"
 #include "detector/slow/intermittent_excess.h"
 #include "detector/stats/order_statistics.h"
+#include "detector/stats/two_levels.h"
 
 namespace lockstep {
 namespace {
@@ -34,6 +35,8 @@ struct Host {
 };
 
 struct Stretch {
+  double above = 0;  // slow steps have at least so much
+  bool in_some_steps = false;
   size_t first = 0;
   size_t last = 0;
   size_t slow = 0;
@@ -59,7 +62,8 @@ class Search {
     std::vector<SlowCause> causes;
     for (const Host& host : hosts_) {
       if (host.worst.empty()) continue;
-      const Stretch stretch = LongestStretch(host);
+      Stretch stretch = LongestStretch(host);
+      if (!Persists(stretch)) stretch = SinceFirst(host);
       if (!StandsOut(host, stretch)) continue;
       SlowCause cause = CauseOf(host, stretch);
       if (!cause.suspects.empty()) causes.push_back(std::move(cause));
@@ -122,18 +126,20 @@ class Search {
     }
   }
 
-  bool IsSlow(const Host& host, size_t step) const { return static_cast<double>(host.worst[step]) >= least_; }
+  static bool IsSlow(const Host& host, size_t step, double above) {
+    return static_cast<double>(host.worst[step]) >= above;
+  }
 
   Stretch LongestStretch(const Host& host) const {
-    Stretch best, current;
+    Stretch best{.above = least_}, current;
     double most = 0, sum = 0;
     for (size_t step = 0; step < host.worst.size(); ++step) {
       if (std::isnan(host.worst[step])) continue;
-      const bool slow = IsSlow(host, step);
+      const bool slow = IsSlow(host, step, least_);
       if (sum <= 0) {
         if (!slow) continue;
         sum = 0;
-        current = {.first = step};
+        current = {.above = least_, .first = step};
       }
       sum += slow ? 1 : -kQuickStep;
       current.slow += slow;
@@ -146,9 +152,43 @@ class Search {
     return best;
   }
 
+  // Of a host whose cores are taken now and then: to the end, since it may come back in the next step.
+  Stretch SinceFirst(const Host& host) const {
+    std::vector<double> rising;
+    for (const float worst : host.worst) {
+      if (!std::isnan(worst)) rising.push_back(static_cast<double>(worst));
+    }
+    if (rising.size() < static_cast<size_t>(kMinSuspectSteps)) return {};
+    std::sort(rising.begin(), rising.end());
+    Stretch since{.above = std::max(least_, SplitTwoLevels(rising).middle()), .in_some_steps = true};
+    for (size_t step = 0; step < host.worst.size(); ++step) {
+      if (std::isnan(host.worst[step])) continue;
+      const bool slow = IsSlow(host, step, since.above);
+      if (since.known == 0 && !slow) continue;
+      if (since.known == 0) since.first = step;
+      since.slow += slow;
+      ++since.known;
+      since.last = step;
+    }
+    return since;
+  }
+
+  bool Persists(const Stretch& stretch) const {
+    return stretch.slow >= static_cast<size_t>(kMinSuspectSteps) &&
+           static_cast<double>(stretch.slow) >= options_.min_persistence * static_cast<double>(stretch.known);
+  }
+
+  // Of a step of the stretch, in the mean.
+  double MeanOf(const Host& host, const Stretch& stretch) const {
+    double sum = 0;
+    for (size_t step = stretch.first; step <= stretch.last; ++step) {
+      if (!std::isnan(host.worst[step])) sum += static_cast<double>(host.worst[step]);
+    }
+    return sum / static_cast<double>(std::max<size_t>(1, stretch.known));
+  }
+
   bool StandsOut(const Host& host, const Stretch& stretch) const {
-    if (stretch.slow < static_cast<size_t>(kMinSuspectSteps)) return false;
-    if (static_cast<double>(stretch.slow) < options_.min_persistence * static_cast<double>(stretch.known)) return false;
+    if (stretch.slow < static_cast<size_t>(kMinSuspectSteps) || MeanOf(host, stretch) < least_) return false;
     // Every host, at every onset and end, could have been the one.
     const auto steps = static_cast<double>(profile_.steps);
     const double trials = static_cast<double>(hosts_.size()) * steps * steps;
@@ -163,7 +203,7 @@ class Search {
       for (size_t step = 0; step < other.worst.size(); ++step) {
         if (std::isnan(other.worst[step])) continue;
         ++all;
-        hits += IsSlow(other, step);
+        hits += IsSlow(other, step, stretch.above);
       }
     }
     return LogBinomialTail(stretch.slow, stretch.known, static_cast<double>(hits) / static_cast<double>(all));
@@ -184,7 +224,9 @@ class Search {
     const auto taking_part =
         std::count_if(cause.suspects.begin(), cause.suspects.end(),
                       [mean](const Suspect& suspect) { return suspect.excess_seconds >= kTakesPart * mean; });
-    if (static_cast<double>(taking_part) <= kMostOf * static_cast<double>(host.ranks.size())) return {};
+    // In few steps not all can have had their turn.
+    const size_t turns = std::min(host.ranks.size(), stretch.slow);
+    if (static_cast<double>(taking_part) <= kMostOf * static_cast<double>(turns)) return {};
     std::stable_sort(cause.suspects.begin(), cause.suspects.end(),
                      [](const Suspect& a, const Suspect& b) { return a.excess_seconds > b.excess_seconds; });
     const Suspect& strongest = cause.suspects.front();
@@ -198,7 +240,7 @@ class Search {
                     .first_step = static_cast<int32_t>(stretch.first),
                     .last_step = static_cast<int32_t>(stretch.last),
                     .peers = static_cast<int32_t>(roles_.PeersOf(static_cast<size_t>(rank)).size()) - 1,
-                    .slow_above_seconds = 0};
+                    .slow_above_seconds = stretch.in_some_steps ? stretch.above : 0};
     for (size_t step = stretch.first; step <= stretch.last; ++step) {
       const float late = LateAt(rank, step);
       if (std::isnan(late)) continue;

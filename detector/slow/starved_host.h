@@ -6,8 +6,9 @@
 //   what is counted: own time that ends with an operation launched only just then (OwnProfile::host_bound), above what
 //     the peers have of it, at most the rank's excess over its peers;
 //   of a host and step: the most of any of its ranks, since the others wait for that one;
-//   verdict: in at least `min_persistence` of the steps of a stretch that is half of `min_cost` of the step time, more
-//     often than chance allows at the rate of the other hosts (intermittent_excess.h), and most ranks take part.
+//   verdict: in the mean it is half of `min_cost` of the step time, over a stretch of which at least `min_persistence`
+//     of the steps have as much, or else over all since the first one that has; in more steps than chance allows at the
+//     rate of the other hosts (intermittent_excess.h); and most ranks take part.
 // Abstains for ranks of which the peers' hosts are not ahead either: then a late launch tells nothing.
 // Cost O(ranks x steps). Pure.
 

@@ -85,6 +85,25 @@ TEST_F(StarvedHostTest, AHostWhoseRanksLaunchLateByTurnsIsTheCause) {
 }
 
 // Whatever made them slow, the host ran ahead of its GPUs.
+// In one step of four, and never again in the same rank.
+TEST_F(StarvedHostTest, AHostWhoseRanksLaunchLateNowAndThenIsTheCause) {
+  for (size_t step = kOnset, turn = 0; step < kSteps; step += 4, ++turn) {
+    Slow(kStarved * kOfHost + turn % kOfHost, step, /*launched_late=*/true);
+  }
+  const std::vector<SlowCause> causes = Find();
+  ASSERT_EQ(causes.size(), 1U);
+  const Suspect& strongest = causes[0].suspects.front();
+  EXPECT_EQ(static_cast<size_t>(strongest.rank) / kOfHost, kStarved);
+  EXPECT_EQ(strongest.first_step, static_cast<int32_t>(kOnset));
+  EXPECT_NEAR(strongest.share_of_steps, 0.25, 0.03);
+  EXPECT_GT(strongest.slow_above_seconds, kLate / 4) << "its other steps are none of these";
+}
+
+TEST_F(StarvedHostTest, LateLaunchesOfAnyHostNowAndThenAreNobodys) {
+  for (size_t step = 2; step < kSteps; step += 2) Slow(random_.Below(kRanks), step, /*launched_late=*/true);
+  EXPECT_TRUE(Find().empty());
+}
+
 TEST_F(StarvedHostTest, SlowWorkWhoseLaunchesCameEarlyIsNotTheHosts) {
   SlowByTurns(/*launched_late=*/false);
   EXPECT_TRUE(Find().empty());

@@ -80,11 +80,11 @@ void SumStep(const Trace& trace, const StepRange& range, const OwnTimes& times, 
     const auto seconds = static_cast<double>(interval.seconds);
     const TraceOperation& operation = trace.operations[i];
     sums->all.Add(seconds, operation.start_ns);
+    if (IsJustIssued(operation, seconds)) host_bound += seconds;
     if (interval.routed) {
       sums->routed.Add(seconds, operation.start_ns);
       continue;
     }
-    if (IsJustIssued(operation, seconds)) host_bound += seconds;
     if (seconds <= largest) continue;
     largest = seconds;
     largest_before = i;

@@ -22,6 +22,7 @@ struct PlaceInJob {
   int32_t stage = 0;
   int32_t replica = 0;
   int32_t lane = 0;
+  int32_t host = -1;  // -1 = not known
 };
 
 // What can be dealt out unevenly: batches, the work on tokens that are routed to experts, batches but not that work.

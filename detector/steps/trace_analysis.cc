@@ -111,8 +111,10 @@ StepProfile StructuralProfile(const TraceAnalysis& analysis) {
   const std::vector<int32_t> stages = StagesOfClasses(*analysis.trace, analysis.roles, analysis.steps);
   for (size_t rank = 0; rank < analysis.trace->ranks.size(); ++rank) {
     const int32_t number = analysis.roles.class_of_rank[rank];
-    profile.places.push_back(
-        {.stage = stages[static_cast<size_t>(number)], .replica = replicas[rank], .lane = lanes[rank]});
+    profile.places.push_back({.stage = stages[static_cast<size_t>(number)],
+                              .replica = replicas[rank],
+                              .lane = lanes[rank],
+                              .host = analysis.trace->ranks[rank].host});
   }
   profile.step_seconds = analysis.steps.step_seconds;
   const double unknown = std::numeric_limits<double>::quiet_NaN();

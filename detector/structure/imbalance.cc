@@ -83,6 +83,16 @@ bool IsOnePiece(const StepProfile& profile, const std::vector<double>& usual_lon
   return longest - usual_longest[rank] >= kMostOfStall * OwnAt(profile, rank, step) * (1 - 1 / beyond);
 }
 
+// Whose ranks take turns, and those of others do not: nothing goes round.
+bool StayOnFewHosts(const StepProfile& profile, const std::vector<size_t>& ranks) {
+  std::set<int32_t> hosts;
+  for (const PlaceInJob& place : profile.places) hosts.insert(place.host);
+  if (hosts.size() < 2) return false;
+  std::vector<size_t> of_host;
+  for (const size_t rank : ranks) of_host.push_back(static_cast<size_t>(profile.places[rank].host + 1));
+  return RotationEntropy(std::move(of_host), hosts.size()) < kGoesRound;
+}
+
 }  // namespace
 
 std::vector<StructuralFinding> FindRotatingStalls(const StepProfile& profile, double min_gain) {
@@ -113,7 +123,7 @@ std::vector<StructuralFinding> FindRotatingStalls(const StepProfile& profile, do
   }
   if (steps.size() < kMinStalls) return {};
   const double rotation = RotationEntropy(worst_of, profile.ranks());
-  if (rotation < kGoesRound) return {};
+  if (rotation < kGoesRound || StayOnFewHosts(profile, worst_of)) return {};
   const double gain = ModelGain(others, counterfactual);
   if (gain < min_gain) return {};
   return {{.verdict_class = VerdictClass::kHostSlow,

@@ -14,10 +14,14 @@
 #include "detector/structure/structural_verdicts.h"
 #include "detector/verdict/job_reasons.h"
 #include "detector/verdict/verdict.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace lockstep {
 namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 constexpr double kMinGain = 0.03;
 
@@ -141,6 +145,21 @@ TEST(Structure, StallsThatGoRoundAreTheProgramsAndNotTheBatches) {
     return p.replica == 1 && p.stage == 0 && p.lane == 0 && random.Below(3) == 0 ? 1.5 : 1.0;
   };
   EXPECT_TRUE(Classes(Profile({.steps = 40}, 5, one)).empty());
+}
+
+TEST(Structure, StallsThatGoRoundOnOneHostAreNotThePrograms) {
+  // A host holds as many replicas as there are to one. A quarter of all stall, each now and then.
+  const auto classes_on = [](int32_t hosts) {
+    Random random(5);
+    StepProfile profile = Profile({.steps = 40}, 5, [&](const PlaceInJob& place, size_t) {
+      return place.replica < 2 && random.Below(6) == 0 ? 1.5 : 1.0;
+    });
+    for (PlaceInJob& place : profile.places) place.host = place.replica * hosts / 8;
+    return Classes(profile);
+  };
+  EXPECT_THAT(classes_on(1), ElementsAre(VerdictClass::kHostSlow)) << "there is no other host";
+  EXPECT_THAT(classes_on(4), IsEmpty()) << "its ranks take turns, and no others";
+  EXPECT_THAT(classes_on(8), IsEmpty()) << "those of two hosts";
 }
 
 TEST(Structure, LanesOfOneReplicaAreNoExpertGroups) {
