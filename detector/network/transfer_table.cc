@@ -243,11 +243,7 @@ class Measurement {
 
   // Where batches decide about sizes, no two paths send as much: then sizes that are about equal are compared per byte.
   void CompareSizesAlike() {
-    struct Alike {
-      std::vector<double> of_paths;  // seconds per byte
-      double own_quickest = 0;
-    };
-    std::vector<Alike> alike(alike_.size());
+    std::vector<std::vector<double>> alike(alike_.size());  // by path: seconds per byte
     for (size_t channel_index = 0; channel_index < matched_.channels.size(); ++channel_index) {
       if (path_of_channel_[channel_index] < 0) continue;
       const OperationChannel& channel = matched_.channels[channel_index];
@@ -259,17 +255,15 @@ class Measurement {
         by_size[alike_of_[duty]].push_back(quickest_[index].seconds() / bytes_of_[duty]);
       }
       for (auto& [size, rates] : by_size) {
-        Alike& of_size = alike[static_cast<size_t>(size)];
-        if (of_size.of_paths.empty()) of_size.own_quickest = Quantile(rates, kHealthyQuantile);
-        of_size.of_paths.push_back(LowerMedianOrNan(std::move(rates)));
+        alike[static_cast<size_t>(size)].push_back(LowerMedianOrNan(std::move(rates)));
       }
     }
     for (size_t duty = 0; duty < usual_.size(); ++duty) {
       if (!ComparesAlike(duty)) continue;
-      const Alike& of_size = alike[static_cast<size_t>(alike_of_[duty])];
-      const bool alone = of_size.of_paths.size() < 2;
-      usual_[duty] = bytes_of_[duty] * (alone ? of_size.own_quickest : Quantile(of_size.of_paths, kHealthyQuantile));
-      if (!alone) alone_[duty] = 0;
+      const std::vector<double>& of_paths = alike[static_cast<size_t>(alike_of_[duty])];
+      if (of_paths.size() < 2) continue;
+      usual_[duty] = bytes_of_[duty] * Quantile(of_paths, kHealthyQuantile);
+      alone_[duty] = 0;
     }
   }
 
