@@ -232,7 +232,9 @@ absl::Status Collector::Ready() {
   if (!std::all_of(shards_.begin(), shards_.end(), [](const auto& shard) { return shard->has_begun(); })) {
     wrong.push_back("engines are given the log of their jobs");
   }
-  if (const absl::Status history = writer_.Health(); !history.ok()) {
+  absl::Status history = writer_.Health();
+  if (history.ok()) history = router_.HistoryHealth();
+  if (!history.ok()) {
     wrong.push_back(absl::StrCat("history: ", history.message(), "; detection and alerts go on, agents keep reports"));
   }
   if (dependencies_.keeper != nullptr) {

@@ -150,6 +150,21 @@ TEST_F(CollectorHealthTest, ASickStoreIsSaidInWordsAndAgentsAreTakenInAllTheSame
   EXPECT_OK(collector_->Ready());
 }
 
+// Nothing is written as long as no agent is let in: who says so has to be who reads.
+TEST_F(CollectorHealthTest, AHistoryThatCannotSayHowFarAgentsGotIsDamagedThoughNothingIsWritten) {
+  while (!collector_->Ready().ok()) std::this_thread::yield();
+  store_.SetSequenceRefusal(absl::DataLossError("block checksum mismatch"));
+  TestAgent agent(channel_);
+  EXPECT_EQ(agent.Hello("node-1", 7), -1);
+  const auto is_damaged = StatusIs(absl::StatusCode::kUnavailable,
+                                   HasSubstr("history: it is damaged: block checksum mismatch; end the collector"));
+  EXPECT_THAT(collector_->Ready(), is_damaged);
+  store_.SetSequenceRefusal(absl::OkStatus());
+  TestAgent another(channel_);
+  EXPECT_EQ(another.Hello("node-2", 8), 0) << "elsewhere it can be read";
+  EXPECT_THAT(collector_->Ready(), is_damaged);
+}
+
 TEST_F(CollectorHealthTest, WhatHangsIsNamedOnceItHasWorkForTooLongAndNothingElseIs) {
   // Puts the clock forward by ten seconds and waits until each of the two shards has noticed.
   const auto housekeep = [&] {

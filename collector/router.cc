@@ -9,6 +9,7 @@
 #include "collector/convert/places.h"
 #include "collector/convert/report_limits.h"
 #include "collector/convert/report_split.h"
+#include "collector/history_damage.h"
 #include "collector/job_table.h"
 
 namespace lockstep {
@@ -45,9 +46,23 @@ void Router::Admit(const wire::AgentHello& hello, const std::shared_ptr<AgentStr
     return connect(known->stored_sequence());
   }
   const bool asked = lookups_.TryRun([this, connect, host = hello.host(), incarnation = hello.incarnation()] {
-    connect(history_.StoredSequence(host, incarnation));
+    absl::StatusOr<uint64_t> stored = history_.StoredSequence(host, incarnation);
+    NoteLookup(stored.status());
+    connect(std::move(stored));
   });
   if (!asked) connect(absl::UnavailableError("too many agents come at once, or the collector ends"));
+}
+
+// One agent that another part of history tells of is no sign that it is whole again.
+void Router::NoteLookup(const absl::Status& status) {
+  if (!absl::IsDataLoss(status)) return;
+  MutexLock lock(mutex_);
+  history_health_ = DamagedHistory(status.message());
+}
+
+absl::Status Router::HistoryHealth() const {
+  MutexLock lock(mutex_);
+  return history_health_;
 }
 
 void Router::SettleNames(const std::string& host, wire::AgentReport& report) {

@@ -46,6 +46,9 @@ class Router final : public ReportSink {
   using OnDemandAnswer = std::function<void(const std::string& host, const wire::DemandAnswer& part)>;
   void SetOnDemandAnswer(OnDemandAnswer answer) { on_demand_answer_ = std::move(answer); }
 
+  // OK, or why agents that come cannot be told how far they got, and are sent away.
+  absl::Status HistoryHealth() const;
+
   // Resumes all parked streams; called by shards that have made room.
   void ResumeParked();
 
@@ -68,6 +71,7 @@ class Router final : public ReportSink {
   int64_t WallNanos() const override { return clock_.WallNanos(); }
 
  private:
+  void NoteLookup(const absl::Status& status);
   void SettleNames(const std::string& host, wire::AgentReport& report);
   void Count(const HostReport& report, const ConvertLosses& losses);
 
@@ -83,7 +87,8 @@ class Router final : public ReportSink {
   SentJobNames sent_names_;
   OnDemandAnswer on_demand_answer_ = [](const std::string&, const wire::DemandAnswer&) {};
 
-  Mutex mutex_;
+  mutable Mutex mutex_;
+  absl::Status history_health_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::weak_ptr<AgentStream>> parked_ ABSL_GUARDED_BY(mutex_);  // at most one entry per stream
 };
 

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "collector/history_damage.h"
 #include "collector/series_points.h"
 
 namespace lockstep {
@@ -68,11 +69,7 @@ absl::Status StoreWriter::Health() const {
   }
   MutexLock lock(mutex_);
   if (last_write_.ok()) return absl::OkStatus();
-  // Neither time nor room heals that.
-  if (absl::IsDataLoss(last_write_)) {
-    return absl::DataLossError(absl::StrCat("it is damaged: ", last_write_.message(),
-                                            "; end the collector, then restore a backup or salvage with --repair"));
-  }
+  if (absl::IsDataLoss(last_write_)) return DamagedHistory(last_write_.message());
   const bool is_full = absl::IsResourceExhausted(last_write_);
   return absl::UnavailableError(
       absl::StrCat(is_full ? "the disk is full: " : "the disk refuses writes: ", last_write_.message()));

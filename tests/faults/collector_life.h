@@ -73,7 +73,7 @@ class CollectorLife {
   QueueFill fill() const;
   bool is_warm() const;
   // It says that its history is damaged, and takes no more writes.
-  bool has_damage() const { return absl::IsDataLoss(writer_->Health()); }
+  bool has_damage() const { return absl::IsDataLoss(writer_->Health()) || absl::IsDataLoss(router_->HistoryHealth()); }
 
  private:
   CollectorLife(std::shared_ptr<SimulatedDisk> disk, const Random& random);

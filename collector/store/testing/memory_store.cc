@@ -16,6 +16,11 @@ void MemoryStore::SetRefusal(const absl::Status& refusal) {
   refusal_ = refusal;
 }
 
+void MemoryStore::SetSequenceRefusal(const absl::Status& refusal) {
+  MutexLock lock(mutex_);
+  sequence_refusal_ = refusal;
+}
+
 void MemoryStore::set_blocked(bool blocked) {
   MutexLock lock(mutex_);
   blocked_ = blocked;
@@ -251,6 +256,7 @@ absl::Status MemoryStore::RecoverPoints(const std::vector<SeriesPoint>& points) 
 
 absl::StatusOr<uint64_t> MemoryStore::StoredSequence(const std::string& host, uint64_t incarnation) {
   MutexLock lock(mutex_);
+  RETURN_IF_ERROR(sequence_refusal_);
   const auto found = marks_.find({host, incarnation});
   return found == marks_.end() ? 0 : found->second;
 }

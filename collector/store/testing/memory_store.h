@@ -27,6 +27,9 @@ class MemoryStore final : public HistoryStore {
   // Or with another error.
   void SetRefusal(const absl::Status& refusal);
 
+  // StoredSequence fails with it.
+  void SetSequenceRefusal(const absl::Status& refusal);
+
   // While blocked, these wait: a disk that hangs. Must be released before the writer is closed.
   void set_blocked(bool blocked);
 
@@ -77,6 +80,7 @@ class MemoryStore final : public HistoryStore {
   mutable Mutex mutex_;
   mutable CondVar changed_;
   absl::Status refusal_ ABSL_GUARDED_BY(mutex_);
+  absl::Status sequence_refusal_ ABSL_GUARDED_BY(mutex_);
   bool blocked_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<wire::CaptureEntry> log_ ABSL_GUARDED_BY(mutex_);
   std::vector<SeriesPoint> points_ ABSL_GUARDED_BY(mutex_);
