@@ -26,6 +26,8 @@ constexpr size_t kMinStretches = 2;
 constexpr double kEqualCounts = kFew;
 // Checkpoints are further apart than this many calls, of histories that make hardly any other.
 constexpr size_t kMaxDoubtfulPeriod = 64;
+// A pause of a quarter of the time between checkpoints behind every fourth step is dearer than anybody pays.
+constexpr uint32_t kMinEqualBuckets = 4;
 // Of calls that are the same one period later, where records are lost:
 constexpr double kMinAlike = kAllButFew;
 
@@ -115,6 +117,7 @@ Candidate CutAt(const CallHistory& history, int32_t kind) {
   StepAnchor anchor{.kind = kind};
   std::vector<int64_t> lengths = lengths_by(anchor.measure);
   anchor.per_step = AnchorsPerStep(lengths);
+  const bool is_sized = history.kinds[static_cast<size_t>(kind)].sized;
   const auto alone = std::count_if(lengths.begin(), lengths.end(), [](int64_t length) { return length == 1; });
   // Where it is hardly interrupted by others, time tells: buckets may well be of one size.
   const bool of_many = static_cast<double>(alone) >= kMajorPart * static_cast<double>(lengths.size());
@@ -124,6 +127,9 @@ Candidate CutAt(const CallHistory& history, int32_t kind) {
     anchor.per_step = AnchorsPerStep(lengths);
     anchor.measure = measure;
   }
+  // Of few calls of one known size each may be a step, and the long stretch a checkpoint.
+  const bool by_time = anchor.measure != StretchMeasure::kCalls;
+  if (by_time && is_sized && anchor.per_step < kMinEqualBuckets) anchor = {.kind = kind};
   std::vector<size_t> ends = places;
   if (anchor.per_step > 1) {
     ends.clear();
@@ -135,7 +141,7 @@ Candidate CutAt(const CallHistory& history, int32_t kind) {
   Candidate cut = Cut(history, ends);
   cut.anchor = anchor;
   // Without sizes these may be any calls.
-  cut.doubtful = of_many && anchor.per_step == 1 && !history.kinds[static_cast<size_t>(kind)].sized;
+  cut.doubtful = of_many && anchor.per_step == 1 && !is_sized;
   return cut;
 }
 
