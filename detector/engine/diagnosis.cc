@@ -33,6 +33,7 @@
 #include "detector/slow/even_work.h"
 #include "detector/slow/hidden_work.h"
 #include "detector/slow/intermittent_excess.h"
+#include "detector/slow/late_return.h"
 #include "detector/slow/more_input.h"
 #include "detector/slow/persistent_excess.h"
 #include "detector/slow/program_duty.h"
@@ -234,6 +235,18 @@ void AddGrownAlone(const TraceAnalysis& analysis, const StepShift& shift, const 
   if (std::optional<SlowCause> alone = FindGrownAlone(analysis, shift)) causes->push_back(*std::move(alone));
 }
 
+// Of hosts that are not told as slow in other steps.
+void AddLateReturns(const TraceAnalysis& analysis, const PersistenceOptions& persistence, JobReport* report) {
+  for (Verdict& late : FindLateReturns(analysis, persistence)) {
+    const bool known = std::any_of(report->verdicts.begin(), report->verdicts.end(), [&late](const Verdict& verdict) {
+      return AccusesNode(verdict) &&
+             std::any_of(verdict.culprits.begin(), verdict.culprits.end(),
+                         [&late](const Culprit& culprit) { return culprit.host == late.culprits.front().host; });
+    });
+    if (!known) report->verdicts.push_back(std::move(late));
+  }
+}
+
 // Slow ranks and slow transfers, each at what removing it gives back. Returns what the verdicts are about.
 FoundSlowness AddSlowness(const TraceAnalysis& analysis, const DiagnosisOptions& options, Findings found,
                           JobReport* report) {
@@ -268,6 +281,7 @@ FoundSlowness AddSlowness(const TraceAnalysis& analysis, const DiagnosisOptions&
     report->verdicts.push_back(std::move(verdict));
   }
   AddSlowRanks(analysis, found.profile.places, causes, gains.of_ranks, limit, &slowness, report);
+  AddLateReturns(analysis, persistence, report);
   return slowness;
 }
 

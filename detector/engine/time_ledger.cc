@@ -176,8 +176,8 @@ std::optional<StepShift> FindFewWaited(const StepTable& steps, double min_gain) 
 }
 
 bool CostsSteps(const Verdict& verdict) {
-  return verdict.verdict_class != VerdictClass::kPause && verdict.cost.slowdown_fraction > 0 &&
-         verdict.cost.slowdown_fraction < 1;
+  const bool of_pauses = verdict.verdict_class == VerdictClass::kPause || FindReason<LateReturn>(verdict) != nullptr;
+  return !of_pauses && verdict.cost.slowdown_fraction > 0 && verdict.cost.slowdown_fraction < 1;
 }
 
 TimeLedger BuildLedger(const StepTable& steps, const std::vector<Verdict>& verdicts,

@@ -43,8 +43,8 @@ using ReasonKinds = ReasonKindList<
     LongStage, RotatingStalls, VaryingBatches, LongReplica, GivenMore, HotExpert, LongerEverywhere, SlowDrift,
     CommonPause,
     // Slow ranks and hosts.
-    OwnTimeExcess, GrewAlone, HostWaitLeftOut, HiddenPeerWork, ExcessPlace, DutyOfPlace, LateLaunches, OtherSteps,
-    CriticalPathShare, CounterfactualOwnTime, SameEvent, SharedCost,
+    OwnTimeExcess, GrewAlone, HostWaitLeftOut, HiddenPeerWork, ExcessPlace, DutyOfPlace, LateReturn, LateLaunches,
+    OtherSteps, CriticalPathShare, CounterfactualOwnTime, SameEvent, SharedCost,
     // Paths of the network.
     SlowPathTransfers, StalledTransfers, CounterfactualTransfers, LongerWaits, UsualWaitsStep, LateGpu, NetworkClear,
     // Hangs.

@@ -57,6 +57,13 @@ std::string Sentence(const HiddenPeerWork& reason) {
       reason.needed_seconds, reason.own_seconds);
 }
 
+std::string Sentence(const LateReturn& reason) {
+  return absl::StrFormat(
+      "In %d of the %d pauses of the job since step %d, host %s comes back last, in the middle one %.4g s after all "
+      "others: what it reads or writes then takes longer.",
+      reason.late, reason.pauses, reason.first_step, reason.host, reason.later_seconds);
+}
+
 std::string Sentence(const ExcessPlace& reason) {
   return absl::StrCat("The excess lies ", kPlaces[static_cast<size_t>(reason.kind)], ".");
 }

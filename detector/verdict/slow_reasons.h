@@ -65,6 +65,16 @@ struct DutyOfPlace {
   bool operator==(const DutyOfPlace&) const = default;
 };
 
+// The host comes back last from the pauses of the job: see slow/late_return.h.
+struct LateReturn {
+  std::string host;
+  uint64_t late = 0;    // pauses from which it did, of
+  uint64_t pauses = 0;  // since the first of these
+  int32_t first_step = 0;
+  double later_seconds = 0;  // than the second latest, in the middle one
+  bool operator==(const LateReturn&) const = default;
+};
+
 struct LateLaunches {
   bool operator==(const LateLaunches&) const = default;
 };
@@ -109,6 +119,7 @@ std::string Sentence(const HostWaitLeftOut& reason);
 std::string Sentence(const HiddenPeerWork& reason);
 std::string Sentence(const ExcessPlace& reason);
 std::string Sentence(const DutyOfPlace& reason);
+std::string Sentence(const LateReturn& reason);
 std::string Sentence(const LateLaunches& reason);
 std::string Sentence(const OtherSteps& reason);
 std::string Sentence(const CriticalPathShare& reason);
