@@ -212,62 +212,61 @@ class Measurement {
     return latest_number_;
   }
 
-  // The usual transfer time of each duty.
-  void FindUsual() {
-    std::vector<std::vector<double>> of_paths(duties_.size());
-    std::vector<double> own_quickest(duties_.size(), 0);
+  // What the paths that make such transfers take, in the middle.
+  struct OfPaths {
+    std::vector<double> medians;
+    double own_quickest = 0;  // of the first; asked for only when there is no other
+  };
+
+  // By group of duties. `group_of`: of a duty, -1 = none; `value_of`: of seconds of a duty.
+  template <typename GroupOf, typename ValueOf>
+  std::vector<OfPaths> Compare(size_t groups, const GroupOf& group_of, const ValueOf& value_of) const {
+    std::vector<OfPaths> compared(groups);
     for (size_t channel_index = 0; channel_index < matched_.channels.size(); ++channel_index) {
       if (path_of_channel_[channel_index] < 0) continue;
       const OperationChannel& channel = matched_.channels[channel_index];
-      std::map<int32_t, std::vector<double>> by_duty;
+      std::map<int32_t, std::vector<double>> by_group;
       for (uint32_t i = 0; i < channel.instances; ++i) {
         const size_t index = channel.first_instance + i;
-        if (duty_of_[index] >= 0) by_duty[duty_of_[index]].push_back(quickest_[index].seconds());
+        if (duty_of_[index] < 0) continue;
+        const auto duty = static_cast<size_t>(duty_of_[index]);
+        const int32_t group = group_of(duty);
+        if (group >= 0) by_group[group].push_back(value_of(duty, quickest_[index].seconds()));
       }
-      for (auto& [duty, values] : by_duty) {
-        // Asked for only when there is no other path.
-        if (of_paths[static_cast<size_t>(duty)].empty()) {
-          own_quickest[static_cast<size_t>(duty)] = Quantile(values, kHealthyQuantile);
-        }
-        of_paths[static_cast<size_t>(duty)].push_back(LowerMedianOrNan(std::move(values)));
+      for (auto& [group, values] : by_group) {
+        OfPaths& of = compared[static_cast<size_t>(group)];
+        if (of.medians.empty()) of.own_quickest = Quantile(values, kHealthyQuantile);
+        of.medians.push_back(LowerMedianOrNan(std::move(values)));
       }
     }
-    usual_.assign(duties_.size(), 0);
-    alone_.assign(duties_.size(), 0);
-    for (size_t duty = 0; duty < usual_.size(); ++duty) {
-      alone_[duty] = of_paths[duty].size() < 2 ? 1 : 0;
-      usual_[duty] = alone_[duty] != 0 ? own_quickest[duty] : Quantile(std::move(of_paths[duty]), kHealthyQuantile);
+    return compared;
+  }
+
+  // The usual transfer time of each duty.
+  void FindUsual() {
+    const std::vector<OfPaths> of_duty = Compare(
+        duties_.size(), [](size_t duty) { return static_cast<int32_t>(duty); },
+        [](size_t /*duty*/, double seconds) { return seconds; });
+    for (const OfPaths& of : of_duty) {
+      alone_.push_back(of.medians.size() < 2 ? 1 : 0);
+      usual_.push_back(alone_.back() != 0 ? of.own_quickest : Quantile(of.medians, kHealthyQuantile));
     }
     CompareSizesAlike();
   }
 
   // Where batches decide about sizes, no two paths send as much: then sizes that are about equal are compared per byte.
   void CompareSizesAlike() {
-    std::vector<std::vector<double>> alike(alike_.size());  // by path: seconds per byte
-    for (size_t channel_index = 0; channel_index < matched_.channels.size(); ++channel_index) {
-      if (path_of_channel_[channel_index] < 0) continue;
-      const OperationChannel& channel = matched_.channels[channel_index];
-      std::map<int32_t, std::vector<double>> by_size;
-      for (uint32_t i = 0; i < channel.instances; ++i) {
-        const size_t index = channel.first_instance + i;
-        if (duty_of_[index] < 0 || !ComparesAlike(static_cast<size_t>(duty_of_[index]))) continue;
-        const auto duty = static_cast<size_t>(duty_of_[index]);
-        by_size[alike_of_[duty]].push_back(quickest_[index].seconds() / bytes_of_[duty]);
-      }
-      for (auto& [size, rates] : by_size) {
-        alike[static_cast<size_t>(size)].push_back(LowerMedianOrNan(std::move(rates)));
-      }
-    }
+    const std::vector<OfPaths> of_size = Compare(
+        alike_.size(), [this](size_t duty) { return alone_[duty] != 0 ? alike_of_[duty] : -1; },
+        [this](size_t duty, double seconds) { return seconds / bytes_of_[duty]; });
     for (size_t duty = 0; duty < usual_.size(); ++duty) {
-      if (!ComparesAlike(duty)) continue;
-      const std::vector<double>& of_paths = alike[static_cast<size_t>(alike_of_[duty])];
-      if (of_paths.size() < 2) continue;
-      usual_[duty] = bytes_of_[duty] * Quantile(of_paths, kHealthyQuantile);
+      if (alone_[duty] == 0 || alike_of_[duty] < 0) continue;
+      const std::vector<double>& medians = of_size[static_cast<size_t>(alike_of_[duty])].medians;
+      if (medians.size() < 2) continue;
+      usual_[duty] = bytes_of_[duty] * Quantile(medians, kHealthyQuantile);
       alone_[duty] = 0;
     }
   }
-
-  bool ComparesAlike(size_t duty) const { return alone_[duty] != 0 && alike_of_[duty] >= 0; }
 
   // Whether the rank, whose records end at `end`, enters anything else while it is inside: then the time inside costs
   // it nothing by itself.
