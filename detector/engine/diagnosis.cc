@@ -135,13 +135,6 @@ void AddMoreInput(const Trace& trace, const MoreInput& more, const SlowCause& ca
   report->verdicts.push_back(StructuralVerdict(std::move(finding), gain.step_seconds));
 }
 
-// The machine does what it is told to.
-void BlameProgram(const DutyOfPlace& duty, Verdict* verdict) {
-  verdict->scope = VerdictScope::kSoftware;
-  verdict->advice = Advice::kCheckSoftware;
-  verdict->evidence.push_back({EvidenceKind::kLateness, duty});
-}
-
 // Slow ranks, each at what removing it gives back; those that share a slow batch as one.
 void AddSlowRanks(const TraceAnalysis& analysis, absl::Span<const PlaceInJob> places,
                   const std::vector<SlowCause>& causes, const std::vector<CounterfactualGain>& gains,

@@ -9,6 +9,7 @@
 
 #include "base/shares.h"
 #include "detector/slow/intermittent_excess.h"
+#include "detector/slow/program_duty.h"
 #include "detector/stats/order_statistics.h"
 #include "detector/verdict/confidence.h"
 #include "detector/verdict/reason.h"
@@ -16,7 +17,7 @@
 namespace lockstep {
 namespace {
 
-constexpr double kQuicker = kMinorPart;  // quantile of the peers that says how long the pause is
+constexpr double kQuicker = kMinorPart;  // quantile of the hosts that says how long the pause is
 constexpr double kLateBy = kMinorPart;   // of the pause, beyond the second latest host
 constexpr size_t kMinHosts = 2;          // of one nobody knows whether it is late
 
@@ -28,7 +29,7 @@ struct Return {
   double later_seconds = 0;
 };
 
-// The longest pieces of own work.
+// The longest piece of own work on a host.
 struct Longest {
   int32_t rank = -1;
   double seconds = -1;  // negative = not known
@@ -116,12 +117,12 @@ class Search {
     returns_.push_back(found);
   }
 
-  // The first rank, or the last, from the first pause on: programs let these write what all share.
+  // Of the rank that is late in most of them, from the first pause on: programs let such a one write what all share.
   std::optional<DutyOfPlace> DutyOf(const std::vector<Return>& since) const {
     if (since.size() < returns_.size()) return std::nullopt;
-    const auto last = static_cast<int32_t>(analysis_.trace->ranks.size()) - 1;
-    if (IsMostly(0, since)) return DutyOfPlace{.place = DutyOfPlace::Place::kFirst};
-    if (IsMostly(last, since)) return DutyOfPlace{.place = DutyOfPlace::Place::kLast};
+    for (const Return& one : since) {
+      if (one.rank >= 0 && IsMostly(one.rank, since)) return DutyOfEnds(*analysis_.trace, one.rank);
+    }
     return std::nullopt;
   }
 
@@ -174,11 +175,7 @@ class Search {
                     .seconds_per_step = lost / lasted,
                     .steps_affected_fraction = static_cast<double>(reason.late) / lasted};
     verdict.evidence.push_back({EvidenceKind::kLateness, std::move(reason)});
-    if (const std::optional<DutyOfPlace> duty = DutyOf(since)) {
-      verdict.scope = VerdictScope::kSoftware;
-      verdict.advice = Advice::kCheckSoftware;
-      verdict.evidence.push_back({EvidenceKind::kLateness, *duty});
-    }
+    if (const std::optional<DutyOfPlace> duty = DutyOf(since)) BlameProgram(*duty, &verdict);
     verdicts->push_back(std::move(verdict));
   }
 

@@ -9,7 +9,7 @@
 // since. The program is, where the first or the last rank is the late one, and has been from the first pause on.
 //
 // The cost is what it lies beyond the second latest. No replay: pauses are no steps, and the ledger has no line for
-// them (engine/time_ledger.h). Pure. Cost O(operations of these steps).
+// them (engine/time_ledger.h). Pure. Cost O(ranks x steps + operations of these steps).
 
 #ifndef LOCKSTEP_DETECTOR_SLOW_LATE_RETURN_H_
 #define LOCKSTEP_DETECTOR_SLOW_LATE_RETURN_H_

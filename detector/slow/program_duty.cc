@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <set>
 
 #include "base/shares.h"
@@ -64,15 +63,26 @@ DutyOfPlace AmongReplicas(const TraceAnalysis& analysis, absl::Span<const PlaceI
 
 }  // namespace
 
+std::optional<DutyOfPlace> DutyOfEnds(const Trace& trace, int32_t rank) {
+  const int32_t number = trace.ranks[static_cast<size_t>(rank)].rank;
+  if (number == 0) return DutyOfPlace{.place = DutyOfPlace::Place::kFirst};
+  if (IsLast(trace, number)) return DutyOfPlace{.place = DutyOfPlace::Place::kLast};
+  return std::nullopt;
+}
+
+void BlameProgram(const DutyOfPlace& duty, Verdict* verdict) {
+  verdict->scope = VerdictScope::kSoftware;
+  verdict->advice = Advice::kCheckSoftware;
+  verdict->evidence.push_back({EvidenceKind::kLateness, duty});
+}
+
 std::optional<DutyOfPlace> FindProgramDuty(const TraceAnalysis& analysis, absl::Span<const PlaceInJob> places,
                                            const std::vector<SlowCause>& causes, size_t which) {
   const SlowCause& cause = causes[which];
   if (!MayBeDuty(analysis, cause)) return std::nullopt;
-  const auto rank = static_cast<size_t>(cause.suspects.front().rank);
-  const int32_t number = analysis.trace->ranks[rank].rank;
-  if (number == 0) return DutyOfPlace{.place = DutyOfPlace::Place::kFirst};
-  if (IsLast(*analysis.trace, number)) return DutyOfPlace{.place = DutyOfPlace::Place::kLast};
-  if (rank >= places.size()) return std::nullopt;
+  const int32_t rank = cause.suspects.front().rank;
+  if (const std::optional<DutyOfPlace> duty = DutyOfEnds(*analysis.trace, rank)) return duty;
+  if (static_cast<size_t>(rank) >= places.size()) return std::nullopt;
   const DutyOfPlace duty = AmongReplicas(analysis, places, causes, cause);
   const bool most = static_cast<double>(duty.ranks) > kMainPart * static_cast<double>(duty.of_ranks);
   if (!most || duty.hosts < 2) return std::nullopt;

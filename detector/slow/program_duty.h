@@ -13,16 +13,25 @@
 #define LOCKSTEP_DETECTOR_SLOW_PROGRAM_DUTY_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
 #include "absl/types/span.h"
+#include "detector/model/trace.h"
 #include "detector/slow/slow_cause.h"
 #include "detector/steps/step_profile.h"
 #include "detector/steps/trace_analysis.h"
 #include "detector/verdict/slow_reasons.h"
+#include "detector/verdict/verdict.h"
 
 namespace lockstep {
+
+// Of a rank that is the first of the job, or the last; none = it is neither. By index.
+std::optional<DutyOfPlace> DutyOfEnds(const Trace& trace, int32_t rank);
+
+// The machine does what it is told to.
+void BlameProgram(const DutyOfPlace& duty, Verdict* verdict);
 
 // Of cause number `which`; none = it is no duty. `places` by rank index.
 std::optional<DutyOfPlace> FindProgramDuty(const TraceAnalysis& analysis, absl::Span<const PlaceInJob> places,
