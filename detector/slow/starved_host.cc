@@ -214,7 +214,7 @@ class Search {
     const double significance = std::sqrt(-2 * LogChance(host, stretch));  // tail of the normal distribution
     double mean = 0;
     for (const int32_t rank : host.ranks) {
-      Suspect suspect = SuspectOf(rank, stretch);
+      Suspect suspect = SuspectOf(host, rank, stretch);
       if (suspect.steps == 0) continue;
       suspect.significance = significance;
       mean += suspect.excess_seconds;
@@ -234,23 +234,26 @@ class Search {
     return cause;
   }
 
-  // Means: what comes in bursts has no middle.
-  Suspect SuspectOf(int32_t rank, const Stretch& stretch) const {
+  // Means: what comes in bursts has no middle. Of a host that is slow in some steps, over these.
+  Suspect SuspectOf(const Host& host, int32_t rank, const Stretch& stretch) const {
     Suspect suspect{.rank = rank,
                     .first_step = static_cast<int32_t>(stretch.first),
                     .last_step = static_cast<int32_t>(stretch.last),
                     .peers = static_cast<int32_t>(roles_.PeersOf(static_cast<size_t>(rank)).size()) - 1,
                     .slow_above_seconds = stretch.in_some_steps ? stretch.above : 0};
+    int counted = 0;
     for (size_t step = stretch.first; step <= stretch.last; ++step) {
       const float late = LateAt(rank, step);
       if (std::isnan(late)) continue;
       ++suspect.steps;
+      if (stretch.in_some_steps && !IsSlow(host, step, stretch.above)) continue;
+      ++counted;
       suspect.excess_seconds += static_cast<double>(late);
       suspect.own_seconds += static_cast<double>(profile_.shared[At(rank, step)]);
     }
     if (suspect.steps == 0) return suspect;
-    suspect.excess_seconds /= suspect.steps;
-    suspect.own_seconds /= suspect.steps;
+    suspect.excess_seconds /= std::max(1, counted);
+    suspect.own_seconds /= std::max(1, counted);
     suspect.share_of_steps = static_cast<double>(stretch.slow) / static_cast<double>(stretch.known);
     suspect.before_seconds = SecondsBefore(profile_, static_cast<size_t>(rank), stretch.first);
     return suspect;
@@ -266,7 +269,8 @@ class Search {
 
 // In the steps that its cause is said to last.
 double LostSeconds(const Suspect& suspect) {
-  return std::min(suspect.steps, suspect.last_step - suspect.first_step + 1) * suspect.excess_seconds;
+  const double share = suspect.slow_above_seconds > 0 ? suspect.share_of_steps : 1;
+  return share * std::min(suspect.steps, suspect.last_step - suspect.first_step + 1) * suspect.excess_seconds;
 }
 
 }  // namespace
