@@ -7,15 +7,20 @@
 
 namespace lockstep {
 
-std::vector<SeriesStep> CondenseToSteps(const wire::Series& series, int64_t from_wall_ns, int64_t to_wall_ns,
-                                        int64_t step_ns) {
-  CHECK(step_ns > 0 && (to_wall_ns - from_wall_ns) / step_ns <= kMaxSeriesSteps);
+StepWindow StepsUntil(int64_t now_ns, int64_t since_ns, int64_t step_ns) {
+  CHECK(step_ns > 0 && since_ns >= 0 && since_ns <= now_ns);
+  const int64_t first_ns = now_ns - since_ns;
+  return {first_ns - first_ns % step_ns, now_ns, step_ns};
+}
+
+std::vector<SeriesStep> CondenseToSteps(const wire::Series& series, const StepWindow& window) {
+  CHECK(window.step_ns > 0 && (window.to_ns - window.from_ns) / window.step_ns <= kMaxSeriesSteps);
   std::vector<SeriesStep> steps;
   int64_t samples = 0;
   for (int i = 0; i < std::min(series.wall_ns_size(), series.values_size()); ++i) {
     const int64_t at = series.wall_ns(i);
-    if (at < from_wall_ns || at >= to_wall_ns) continue;
-    const int64_t begin = at - (at - from_wall_ns) % step_ns;
+    if (at < window.from_ns || at >= window.to_ns) continue;
+    const int64_t begin = at - (at - window.from_ns) % window.step_ns;
     if (steps.empty() || steps.back().wall_ns != begin) {
       steps.push_back({begin, 0});
       samples = 0;

@@ -26,14 +26,8 @@ constexpr TextTable::Align kRight = TextTable::Align::kRight;
 constexpr int64_t kCurveColumns = 40;
 constexpr int64_t kMaxValues = 5'000'000;  // kept at the same time, 16 bytes each: 80 MB
 
-struct Window {
-  int64_t from_ns = 0;
-  int64_t to_ns = 0;
-  int64_t step_ns = 0;
-};
-
 // One value per step of the window; NaN where nothing was sampled.
-std::string Curve(const std::vector<SeriesStep>& steps, const Window& window) {
+std::string Curve(const std::vector<SeriesStep>& steps, const StepWindow& window) {
   const int64_t count = (window.to_ns - window.from_ns + window.step_ns - 1) / window.step_ns;
   const int64_t fold = (count + kCurveColumns - 1) / kCurveColumns;
   std::vector<double> values(static_cast<size_t>((count + fold - 1) / fold), std::numeric_limits<double>::quiet_NaN());
@@ -61,10 +55,14 @@ class HistoryCommand final : public Command {
     if (rate_ && FindMetric(absl::string_view(query.metric))->kind != MetricKind::kCounter) {
       return absl::InvalidArgumentError(absl::StrCat("--rate is for counters; ", query.metric, " is a gauge"));
     }
-    ASSIGN_OR_RETURN(Window window, MakeWindow());
+    ASSIGN_OR_RETURN(const int64_t since_ns, ParseDurationArgument("--since", since_));
+    ASSIGN_OR_RETURN(const int64_t step_ns, ParseDurationArgument("--step", step_));
+    if (since_ns / step_ns >= kMaxSeriesSteps) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--since ", since_, " holds ", kMaxSeriesSteps, " steps of ", step_, " or more"));
+    }
     ASSIGN_OR_RETURN(const int64_t now_ns, context.collector.NowWallNanos());
-    window.from_ns += now_ns;
-    window.to_ns += now_ns;
+    const StepWindow window = StepsUntil(now_ns, std::min(since_ns, now_ns), step_ns);
     ASSIGN_OR_RETURN(const std::vector<GpuSpan> spans, ChooseGpus(query, context));
     ASSIGN_OR_RETURN(std::vector<wire::Series> chosen, ReadHosts(query, spans, window, context));
     ASSIGN_OR_RETURN(const std::vector<wire::Gpu> gpus,
@@ -85,8 +83,8 @@ class HistoryCommand final : public Command {
  private:
   // Only the hosts of the GPUs that are asked for, if any are: a tenant sees one host at a time.
   static absl::StatusOr<std::vector<wire::Series>> ReadHosts(const SeriesQuery& query,
-                                                             const std::vector<GpuSpan>& spans, const Window& window,
-                                                             CommandContext& context) {
+                                                             const std::vector<GpuSpan>& spans,
+                                                             const StepWindow& window, CommandContext& context) {
     wire::GetHistoryRequest request;
     request.set_metric(query.metric);
     request.set_device(query.ExactValue("device").value_or("*"));
@@ -136,18 +134,7 @@ class HistoryCommand final : public Command {
     }
   }
 
-  // From then until now, for which zero stands.
-  absl::StatusOr<Window> MakeWindow() const {
-    ASSIGN_OR_RETURN(const int64_t since_ns, ParseDurationArgument("--since", since_));
-    ASSIGN_OR_RETURN(const int64_t step_ns, ParseDurationArgument("--step", step_));
-    if (since_ns / step_ns > kMaxSeriesSteps) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--since ", since_, " holds more than ", kMaxSeriesSteps, " steps of ", step_));
-    }
-    return Window{-since_ns, 0, step_ns};
-  }
-
-  static TextTable Summary(const std::vector<wire::Series>& chosen, const Window& window) {
+  static TextTable Summary(const std::vector<wire::Series>& chosen, const StepWindow& window) {
     TextTable table({{"HOST"},
                      {"DEVICE"},
                      {"STEPS", kRight},
@@ -157,7 +144,7 @@ class HistoryCommand final : public Command {
                      {"LAST", kRight},
                      {"CURVE"}});
     for (const wire::Series& series : chosen) {
-      const std::vector<SeriesStep> steps = CondenseToSteps(series, window.from_ns, window.to_ns, window.step_ns);
+      const std::vector<SeriesStep> steps = CondenseToSteps(series, window);
       if (steps.empty()) continue;
       double sum = 0;
       double low = steps.front().value;
@@ -174,10 +161,10 @@ class HistoryCommand final : public Command {
     return table;
   }
 
-  static TextTable Points(const std::vector<wire::Series>& chosen, const Window& window) {
+  static TextTable Points(const std::vector<wire::Series>& chosen, const StepWindow& window) {
     TextTable table({{"TIME"}, {"HOST"}, {"DEVICE"}, {"VALUE", kRight}});
     for (const wire::Series& series : chosen) {
-      for (const SeriesStep& step : CondenseToSteps(series, window.from_ns, window.to_ns, window.step_ns)) {
+      for (const SeriesStep& step : CondenseToSteps(series, window)) {
         table.AddRow({WallText(step.wall_ns), series.host(), series.device().empty() ? "-" : series.device(),
                       NumberText(step.value)});
       }
@@ -186,11 +173,11 @@ class HistoryCommand final : public Command {
   }
 
   static std::string Json(const std::vector<wire::Series>& chosen, const std::vector<wire::Gpu>& gpus,
-                          const Window& window) {
+                          const StepWindow& window) {
     nlohmann::ordered_json all = nlohmann::ordered_json::array();
     for (const wire::Series& series : chosen) {
       nlohmann::ordered_json points = nlohmann::ordered_json::array();
-      for (const SeriesStep& step : CondenseToSteps(series, window.from_ns, window.to_ns, window.step_ns)) {
+      for (const SeriesStep& step : CondenseToSteps(series, window)) {
         points.push_back({step.wall_ns, step.value});
       }
       all.push_back({{"metric", series.metric()},
