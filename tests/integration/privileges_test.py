@@ -95,6 +95,7 @@ class PrivilegesTest(unittest.TestCase):
         self.assertEqual(int(self.stack.status("agent", "CapEff")[0], 16), two, "and no third")
         self.assertEqual(int(self.stack.status("agent", "CapPrm")[0], 16), two)
         self.assertNotIn("a capability is missing", self.log())
+        self.assertEqual(self.stack.status("agent", "Seccomp"), ["2"], "a filter of its own, where no runtime gives one")
 
         # Where the pod has none of them, the same image runs, and says what it does not see.
         self.stack.stop("agent")
