@@ -10,8 +10,7 @@
 #include "agent/demand_table.h"
 #include "agent/live_settings.h"
 #include "agent/metrics.h"
-#include "agent/own_capabilities.h"
-#include "agent/own_system_calls.h"
+#include "agent/own_rights.h"
 #include "agent/own_usage.h"
 #include "agent/source_table.h"
 #include "agent/spool_from_options.h"
@@ -44,10 +43,7 @@ int Fail(const absl::Status& status, int exit_code = kExitBadConfig) {
 
 int Run(AgentOptions& options, const Settings& settings) {
   if (const absl::Status level = SetLogThreshold(options.log_level); !level.ok()) return Fail(level);
-  UseOwnCapabilities();
-  if (const absl::Status given_up = GiveUpSystemCalls(); !given_up.ok()) {
-    Log(LogLevel::kWarning, "the agent may ask more of the kernel than it needs", {{"error", given_up.ToString()}});
-  }
+  SettleOwnRights();
   StopSignal stop;
   ShutdownSignals signals(stop);
   Random random(SeedFromSystem());
