@@ -30,6 +30,13 @@ class FakeCollector final : public CollectorConnector {
     reachable_ = reachable;
   }
 
+  // Streams that are open take nothing any more, and their end is not told: their collector's machine has lost power.
+  // New ones reach another collector.
+  void LosePower() {
+    MutexLock lock(mutex_);
+    silent_streams_ = streams_;
+  }
+
   // Sends `command` just before the next acknowledgement: who sees its report acknowledged has the command.
   void SendCommand(const wire::Command& command) {
     MutexLock lock(mutex_);
@@ -55,10 +62,12 @@ class FakeCollector final : public CollectorConnector {
  private:
   class Stream final : public CollectorStream {
    public:
-    explicit Stream(FakeCollector& collector) : collector_(collector), over_(!collector.reachable()) {}
+    explicit Stream(FakeCollector& collector)
+        : collector_(collector), number_(collector.NextStream()), over_(!collector.reachable()) {}
 
     bool Write(const wire::AgentMessage& message) override {
       MutexLock lock(mutex_);
+      while (!over_ && collector_.IsSilent(number_)) changed_.Wait(mutex_);
       if (over_ || !collector_.reachable()) return false;
       wire::CollectorMessage answer;
       if (message.has_hello()) {
@@ -96,6 +105,7 @@ class FakeCollector final : public CollectorConnector {
 
    private:
     FakeCollector& collector_;
+    const uint64_t number_;
     Mutex mutex_;  // taken before the collector's
     CondVar changed_;
     std::deque<wire::CollectorMessage> answers_ ABSL_GUARDED_BY(mutex_);
@@ -103,6 +113,14 @@ class FakeCollector final : public CollectorConnector {
     uint64_t incarnation_ ABSL_GUARDED_BY(mutex_) = 0;
   };
 
+  uint64_t NextStream() {
+    MutexLock lock(mutex_);
+    return ++streams_;
+  }
+  bool IsSilent(uint64_t stream) const {
+    MutexLock lock(mutex_);
+    return stream <= silent_streams_;
+  }
   bool reachable() const {
     MutexLock lock(mutex_);
     return reachable_;
@@ -131,6 +149,8 @@ class FakeCollector final : public CollectorConnector {
   mutable Mutex mutex_;
   std::vector<wire::Command> commands_ ABSL_GUARDED_BY(mutex_);
   bool reachable_ ABSL_GUARDED_BY(mutex_) = true;
+  uint64_t streams_ ABSL_GUARDED_BY(mutex_) = 0;         // so far, numbered from 1
+  uint64_t silent_streams_ ABSL_GUARDED_BY(mutex_) = 0;  // the oldest of them
   std::vector<wire::AgentHello> hellos_ ABSL_GUARDED_BY(mutex_);
   std::vector<wire::AgentReport> reports_ ABSL_GUARDED_BY(mutex_);
   std::vector<uint64_t> incarnations_ ABSL_GUARDED_BY(mutex_);  // of these

@@ -83,6 +83,8 @@ void Uplink::Send(wire::AgentReport report, std::string resume) {
                  outbox.newest()->bytes});
     NoteWritten();
   }
+  // The end of a connection may never be told; who writes into it blocks, and looks at no turn any more.
+  if (stream_ != nullptr && current().session.IsStalled(clock_.MonotonicNanos())) stream_->Cancel();
   changed_.NotifyAll();
 }
 

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdint>
+#include <thread>
 #include <vector>
 
 #include "agent/testing/fake_collector.h"
@@ -50,6 +52,27 @@ TEST(UplinkWaitTest, EachReportSaysHowLongItWaitedUntilItWasSent) {
   uplink.Send(wire::AgentReport());
   ASSERT_TRUE(DrainAll(uplink));
   EXPECT_THAT(WaitedSeconds(collector), ElementsAre(60, 40, 20, 0));
+}
+
+// A connection whose end nobody tells takes what fits into buffers, then blocks who writes.
+TEST(UplinkWaitTest, ACollectorThatTakesNothingAnyMoreIsLeft) {
+  FakeCollector collector;
+  SimClock clock;
+  Random random(1);
+  Uplink uplink(collector, MakeHello("host", random), {}, clock, random);
+  uplink.Send(wire::AgentReport());
+  ASSERT_TRUE(DrainAll(uplink));
+  collector.LosePower();
+  const int64_t deadline = RealClock().MonotonicNanos() + kTestDeadlineNs;
+  while (uplink.statistics().disconnections == 0 && RealClock().MonotonicNanos() < deadline) {
+    uplink.Send(wire::AgentReport());
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    clock.Advance(kNanosPerSecond);
+  }
+  EXPECT_EQ(uplink.statistics().disconnections, 1);
+  ASSERT_TRUE(DrainAll(uplink));
+  EXPECT_EQ(uplink.statistics().connections, 2);
+  EXPECT_EQ(collector.reports().size(), collector.reports().back().sequence()) << "each report once";
 }
 
 }  // namespace
