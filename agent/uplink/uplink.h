@@ -8,6 +8,9 @@
 // comes late tells of them late: the stream ends once all that it carried is acknowledged, and former agents have their
 // turn.
 //
+// A collector that acknowledges nothing for kAckTimeoutNanos (uplink_session.h) is left: the end of a connection may
+// never be told, and a write into it blocks.
+//
 // Threads: one that connects and writes, one per stream that reads. Both touch the outbox and the session under one
 // mutex and block in the network without it. Thread-safe.
 

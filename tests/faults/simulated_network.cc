@@ -107,16 +107,27 @@ void SimulatedNetwork::StopServing(bool is_told) {
   Serve({});
   for (const std::shared_ptr<Connection>& stream : StreamsOf(0, /*all=*/true)) {
     stream->EndAtCollector();
-    const int64_t late_ns = is_told ? ArrivalTime(stream->agent(), 0) : WorldNanos() + DrawBelow(kLateNanos);
-    Post(late_ns, [stream] { stream->EndAtAgent(Lost()); });
+    if (is_told) {
+      Post(ArrivalTime(stream->agent(), 0), [stream] { stream->EndAtAgent(Lost()); });
+    } else {
+      TellAgentLate(stream);
+    }
   }
+}
+
+void SimulatedNetwork::TellAgentLate(const std::shared_ptr<Connection>& stream) {
+  if (DrawBelow(kUntoldOneIn) == 0) return;
+  Post(WorldNanos() + DrawBelow(kLateNanos), [stream] { stream->EndAtAgent(Lost()); });
 }
 
 void SimulatedNetwork::Break(Machine agent, Told told) {
   for (const std::shared_ptr<Connection>& stream : StreamsOf(agent, /*all=*/false)) {
-    const int64_t late_ns = WorldNanos() + (told == Told::kBoth ? 0 : DrawBelow(kLateNanos));
-    Post(told == Told::kCollector ? late_ns : WorldNanos(), [stream] { stream->EndAtAgent(Lost()); });
-    Post(told == Told::kAgent ? late_ns : WorldNanos(), [stream] { stream->EndAtCollector(); });
+    if (told == Told::kCollector) {
+      TellAgentLate(stream);
+    } else {
+      Post(WorldNanos(), [stream] { stream->EndAtAgent(Lost()); });
+    }
+    Post(WorldNanos() + (told == Told::kAgent ? DrawBelow(kLateNanos) : 0), [stream] { stream->EndAtCollector(); });
   }
 }
 

@@ -39,13 +39,15 @@ struct Delay {
   int64_t most_ns = kNanosPerMilli;
 };
 
-// Who learns at once that a stream is over; the other end learns it within kLateNanos.
+// Who learns at once that a stream is over; the other end learns it within kLateNanos. One agent in kUntoldOneIn never
+// learns it: a machine without power tells nobody.
 enum class Told { kBoth, kAgent, kCollector };
 
 class SimulatedNetwork {
  public:
   static constexpr size_t kWindow = 16;
   static constexpr int64_t kLateNanos = 40 * kNanosPerSecond;
+  static constexpr int64_t kUntoldOneIn = 3;
   static constexpr int64_t kConnectTimeoutNanos = 20 * kNanosPerSecond;
 
   // Where streams end up.
@@ -63,7 +65,7 @@ class SimulatedNetwork {
   std::unique_ptr<CollectorStream> Connect();
 
   // New streams go there; Stop: they are refused, and the streams of the server before end on its side. Their agents
-  // are told at once if `is_told`, as by a kernel that lives on, or else within kLateNanos.
+  // are told at once if `is_told`, as by a kernel that lives on, or else within kLateNanos or never.
   void Serve(const Server& server);
   void StopServing(bool is_told);
 
@@ -88,6 +90,7 @@ class SimulatedNetwork {
 
  private:
   void Run();
+  void TellAgentLate(const std::shared_ptr<Connection>& stream);
   std::vector<std::shared_ptr<Connection>> StreamsOf(Machine agent, bool all);
   int64_t DrawBelow(int64_t bound);
 
