@@ -80,6 +80,7 @@ void Agent::Tick() {
   metrics_.UpdateRings(*rings_);
   if (fabric_ != nullptr) metrics_.UpdateFabric(fabric_->statistics());
   uplink_.Send(std::move(report), runner_.resume_point());
+  uplink_.LeaveIfStalled();
   metrics_.UpdateUplink(uplink_.statistics());
   const int64_t end_ns = clock_.MonotonicNanos();
   WatchOwnUsage(end_ns);

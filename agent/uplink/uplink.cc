@@ -83,9 +83,12 @@ void Uplink::Send(wire::AgentReport report, std::string resume) {
                  outbox.newest()->bytes});
     NoteWritten();
   }
-  // The end of a connection may never be told; who writes into it blocks, and looks at no turn any more.
-  if (stream_ != nullptr && current().session.IsStalled(clock_.MonotonicNanos())) stream_->Cancel();
   changed_.NotifyAll();
+}
+
+void Uplink::LeaveIfStalled() {
+  MutexLock lock(mutex_);
+  if (stream_ != nullptr && current().session.IsStalled(clock_.MonotonicNanos())) stream_->Cancel();
 }
 
 absl::optional<wire::Command> Uplink::TakeCommand() {
@@ -251,7 +254,7 @@ Uplink::Turn Uplink::WaitForTurn(uint64_t& sequence) {
   while (true) {
     if (stream_over_) return Turn::kStreamOver;
     const UplinkSession& session = current().session;
-    if (stopping_ || session.IsStalled(clock_.MonotonicNanos()) || IsFormerDone()) return Turn::kEndStream;
+    if (stopping_ || IsFormerDone()) return Turn::kEndStream;
     if (MakesWay()) {
       if (session.all_acknowledged()) return Turn::kEndStream;
       changed_.WaitFor(mutex_, kStallCheckNanos);

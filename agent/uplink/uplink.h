@@ -8,9 +8,6 @@
 // comes late tells of them late: the stream ends once all that it carried is acknowledged, and former agents have their
 // turn.
 //
-// A collector that acknowledges nothing for kAckTimeoutNanos (uplink_session.h) is left: the end of a connection may
-// never be told, and a write into it blocks.
-//
 // Threads: one that connects and writes, one per stream that reads. Both touch the outbox and the session under one
 // mutex and block in the network without it. Thread-safe.
 
@@ -75,6 +72,10 @@ class Uplink {
   // Hands a report over; its sequence and losses are filled in. Never blocks on the network or a disk. `resume`, a
   // wire::ResumePoint, is kept with it in the spool, and by the keeper once the report survives.
   void Send(wire::AgentReport report, std::string resume = "");
+  // Leaves a collector that acknowledges nothing for kAckTimeoutNanos (uplink_session.h): the end of a connection may
+  // never be told, and who writes into it blocks, so that somebody else has to look. To be called with every tick.
+  void LeaveIfStalled();
+
   // Where sources go on that an agent before this one had read: what spool and keeper know; "" = nowhere.
   std::string resume() const;
 

@@ -66,6 +66,7 @@ TEST(UplinkWaitTest, ACollectorThatTakesNothingAnyMoreIsLeft) {
   const int64_t deadline = RealClock().MonotonicNanos() + kTestDeadlineNs;
   while (uplink.statistics().disconnections == 0 && RealClock().MonotonicNanos() < deadline) {
     uplink.Send(wire::AgentReport());
+    uplink.LeaveIfStalled();
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     clock.Advance(kNanosPerSecond);
   }

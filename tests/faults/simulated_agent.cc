@@ -155,6 +155,7 @@ SimulatedAgent::SimulatedAgent(Machine machine, size_t host, SharedReports& repo
       }) {}
 
 SimulatedAgent::~SimulatedAgent() {
+  is_over_ = true;
   thread_.join();
   for (std::thread& undertaker : undertakers_) undertaker.join();
 }
@@ -213,18 +214,20 @@ void SimulatedAgent::Run() {
     MutexLock lock(reports_.mutex);
     ticks = reports_.reports.ticks();
   }
-  for (int32_t tick = 1; tick <= ticks; ++tick) {
+  for (int32_t tick = 1; !is_over_; ++tick) {
     SleepUntil(tick * kReportIntervalNanos + machine_ * 13 * kNanosPerMilli);
-    Tick(tick);
+    if (tick <= ticks) Tick(tick);
+    if (const std::shared_ptr<Life> life = CurrentLife(); life != nullptr) life->uplink().LeaveIfStalled();
   }
 }
 
+std::shared_ptr<SimulatedAgent::Life> SimulatedAgent::CurrentLife() {
+  MutexLock lock(mutex_);
+  return life_;
+}
+
 void SimulatedAgent::Tick(int32_t tick) {
-  std::shared_ptr<Life> life;
-  {
-    MutexLock lock(mutex_);
-    life = life_;
-  }
+  const std::shared_ptr<Life> life = CurrentLife();
   std::vector<wire::Command> commands;
   while (life != nullptr) {
     absl::optional<wire::Command> command = life->uplink().TakeCommand();

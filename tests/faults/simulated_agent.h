@@ -96,6 +96,7 @@ class SimulatedAgent {
 
   void Run();
   void Tick(int32_t tick);
+  std::shared_ptr<Life> CurrentLife();
 
   const Machine machine_;
   const size_t host_;
@@ -112,6 +113,7 @@ class SimulatedAgent {
   mutable Mutex mutex_;
   Random random_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<Life> life_ ABSL_GUARDED_BY(mutex_);  // nullptr = dead
+  std::atomic<bool> is_over_{false};
   std::vector<std::thread> undertakers_;
   std::thread thread_;
 };
