@@ -174,6 +174,9 @@ void JobEngine::State::Observe(const HostReport& report) {
     log_.Add(report.host, event, happened_ns, report.due_ns());
     events_.Observe(report.host, event, happened_ns, report.due_ns());
   }
+  for (const MetricSample& sample : report.samples) {
+    if (sample.metric == Metric::kHostOomKillsTotal) log_.CountMemoryKills(report.host, sample.value, sample.host_ns);
+  }
   for (const SourceFailure& failure : report.failing_sources) {
     events_.Observe(report.host, failure, report.due_ns());
   }

@@ -111,7 +111,7 @@ std::vector<Evidence> EvidenceOf(const Roster& roster, const Deaths& deaths) {
 // What a program did by itself is no machine's fault, unless somebody says so of its GPU.
 VerdictScope ScopeOf(const Death& death) {
   const bool by_itself = death.manner == EndManner::kFailed || death.manner == EndManner::kOrderly ||
-                         (death.manner == EndManner::kCrashed && !death.for_memory);
+                         (death.manner == EndManner::kCrashed && death.for_memory == MemoryKill::kNone);
   return by_itself ? VerdictScope::kSoftware : VerdictScope::kMachine;
 }
 

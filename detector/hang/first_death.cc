@@ -80,6 +80,14 @@ class EarliestDeaths {
   int64_t elsewhere_ns_ = INT64_MAX;
 };
 
+// A group whose memory ran out is killed as one: without the log of the kernel that looks like a stop.
+MemoryKill MemoryKillOf(const RankProcess& rank, EndManner manner, const std::string& host, const EvidenceLog& log) {
+  if (manner != EndManner::kKilled && manner != EndManner::kUnknown) return MemoryKill::kNone;
+  if (log.SaysKilledForMemory(host, rank.pid)) return MemoryKill::kNamed;
+  const bool counted = log.CountedMemoryKills(host, rank.ended_host_ns - rank.end.uncertain_ns, rank.ended_host_ns);
+  return manner == EndManner::kKilled && counted ? MemoryKill::kCounted : MemoryKill::kNone;
+}
+
 class Order {
  public:
   Order(const Roster& roster, const EvidenceLog& log) : roster_(roster) {
@@ -172,9 +180,8 @@ Death DeathOf(const Roster& roster, int32_t rank_slot, const EvidenceLog& log) {
     death.end.signal = static_cast<int32_t>(crash->code);
   }
   death.manner = MannerOf(death.end);
-  const bool may_be = death.manner == EndManner::kKilled || death.manner == EndManner::kUnknown;
-  death.for_memory = may_be && log.SaysKilledForMemory(host, rank.pid);
-  if (death.for_memory) death.manner = EndManner::kCrashed;
+  death.for_memory = MemoryKillOf(rank, death.manner, host, log);
+  if (death.for_memory != MemoryKill::kNone) death.manner = EndManner::kCrashed;
   return death;
 }
 

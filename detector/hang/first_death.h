@@ -43,8 +43,8 @@ inline constexpr int64_t kKillSpanNs = 5 * kNanosPerSecond;
 struct Death {
   int32_t rank_slot = -1;
   EndManner manner = EndManner::kUnknown;
-  ProcessEnd end;           // as its agent tells, or else the log of its host's kernel
-  bool for_memory = false;  // its host's kernel killed it because memory ran out
+  ProcessEnd end;  // as its agent tells, or else the log of its host's kernel
+  MemoryKill for_memory = MemoryKill::kNone;
 };
 
 struct Deaths {

@@ -42,11 +42,12 @@ class FirstDeathTest : public ::testing::Test {
                                                  .inside_ns = kSecond,
                                                  .timing_quality = inside};
     }
-    // Hosts' clocks have nothing to do with each other.
-    const int64_t host_ns = 1000 * kSecond * (1 + host.back());
-    roster_.Update(roster_.TouchHost(host, kHeard), view, kHeard, host_ns);
+    roster_.Update(roster_.TouchHost(host, kHeard), view, kHeard, HostNs(host));
     roster_.Join(roster_.SlotOfRank(rank), world);
   }
+
+  // When its reports are made. Hosts' clocks have nothing to do with each other.
+  static int64_t HostNs(const std::string& host) { return 1000 * kSecond * (1 + host.back()); }
 
   std::vector<int32_t> First() const {
     std::vector<int32_t> ranks;
@@ -138,6 +139,26 @@ TEST_F(FirstDeathTest, TheKernelTellsWhomItKilledForMemory) {
   log_.Add("a", {.kind = KernelEventKind::kOutOfMemory, .code = 11, .pid = 11}, kHeard, kHeard);
   EXPECT_FALSE(Stopped());
   EXPECT_EQ(First(), Ranks{1});
+}
+
+// A group of processes whose memory ran out is killed as one. Where the log may not be read, a counter tells.
+TEST_F(FirstDeathTest, AGroupThatIsKilledForMemoryIsNoStop) {
+  for (int32_t rank : {0, 1, 2}) Rank(rank, "a", BySignal(kSigKill, 3 * kSecond - rank * kMilli));
+  ASSERT_TRUE(Stopped());
+  const int64_t heard_ns = HostNs("a");
+  log_.CountMemoryKills("b", 0, HostNs("b") - 4 * kSecond);
+  log_.CountMemoryKills("b", 3, HostNs("b") - 2 * kSecond);
+  EXPECT_TRUE(Stopped()) << "another host's";
+  log_.CountMemoryKills("a", 5, heard_ns - 20 * kSecond);
+  log_.CountMemoryKills("a", 6, heard_ns - 10 * kSecond);
+  log_.CountMemoryKills("a", 6, heard_ns - 4 * kSecond);
+  EXPECT_TRUE(Stopped()) << "long before";
+  const uint64_t added = log_.added();
+  log_.CountMemoryKills("a", 9, heard_ns - 2 * kSecond);
+  EXPECT_GT(log_.added(), added);
+  EXPECT_FALSE(Stopped());
+  EXPECT_EQ(DeathOf(roster_, 0, log_).for_memory, MemoryKill::kCounted);
+  EXPECT_EQ(First(), Ranks{0});
 }
 
 TEST_F(FirstDeathTest, WhereNobodyElseTellsTheLogOfTheKernelDoes) {

@@ -87,6 +87,35 @@ std::vector<Evidence> EvidenceLog::About(const std::string& host, int64_t waterm
   return evidence;
 }
 
+void EvidenceLog::CountMemoryKills(const std::string& host, double killed, int64_t host_ns) {
+  const auto found = counts_.find(host);
+  if (found == counts_.end()) {
+    if (counts_.size() < kMaxCounted) {
+      counts_.emplace(host, Count{killed, host_ns});
+    } else {
+      ++dropped_;
+    }
+    return;
+  }
+  Count& count = found->second;
+  if (host_ns <= count.host_ns) return;
+  if (killed > count.killed) {
+    ++added_;
+    if (rises_.size() >= kMaxEvents) {
+      rises_.pop_front();
+      ++dropped_;
+    }
+    rises_.push_back({host, count.host_ns, host_ns});
+  }
+  count = {killed, host_ns};
+}
+
+bool EvidenceLog::CountedMemoryKills(const std::string& host, int64_t from_host_ns, int64_t to_host_ns) const {
+  return std::any_of(rises_.begin(), rises_.end(), [&](const Rise& rise) {
+    return rise.host == host && rise.from_host_ns <= to_host_ns && rise.to_host_ns >= from_host_ns;
+  });
+}
+
 bool EvidenceLog::SaysKilledForMemory(const std::string& host, int32_t pid) const {
   return pid > 0 && std::any_of(events_.begin(), events_.end(), [&](const Entry& entry) {
            return entry.event.kind == KernelEventKind::kOutOfMemory && entry.event.pid == pid && entry.host == host;

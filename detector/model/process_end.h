@@ -22,6 +22,13 @@ struct ProcessEnd {
   bool operator==(const ProcessEnd&) const = default;
 };
 
+// Whether a kernel killed a process because memory ran out.
+enum class MemoryKill : uint8_t {
+  kNone,
+  kCounted,  // its host's kernel counted such a kill at that moment, and whom it killed nobody could read
+  kNamed,    // the log of its kernel names it
+};
+
 }  // namespace lockstep
 
 #endif  // LOCKSTEP_DETECTOR_MODEL_PROCESS_END_H_

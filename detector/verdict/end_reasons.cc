@@ -43,13 +43,18 @@ std::string ShortEndText(const ProcessEnd& end) {
   return end.signal == 0 ? absl::StrCat("exit code ", end.code) : SignalText(end.signal);
 }
 
+const char* MemoryText(MemoryKill kill) {
+  if (kill == MemoryKill::kNone) return "";
+  return kill == MemoryKill::kNamed ? "; the kernel of its host killed it because memory ran out"
+                                    : "; at that moment the kernel of its host killed because memory ran out";
+}
+
 std::string Sentence(const ProcessEnded& reason) {
   const std::string pid = reason.pid > 0 ? absl::StrCat(", pid ", reason.pid) : "";
-  std::string text =
+  const std::string text =
       absl::StrCat("The process of ", Text(reason.rank), pid, reason.first ? " was the first to end: it " : " ",
                    HowText(reason.end), ToldBy(reason.end.source));
-  if (reason.for_memory) absl::StrAppend(&text, "; the kernel of its host killed it because memory ran out");
-  return text + ".";
+  return absl::StrCat(text, MemoryText(reason.for_memory), ".");
 }
 
 std::string Sentence(const LastRecorded& reason) {

@@ -17,8 +17,8 @@ struct ProcessEnded {
   RankName rank;
   int32_t pid = 0;
   ProcessEnd end;
-  bool for_memory = false;  // the kernel killed it because memory ran out
-  bool first = false;       // before all others, as far as can be told
+  MemoryKill for_memory = MemoryKill::kNone;
+  bool first = false;  // before all others, as far as can be told
   bool operator==(const ProcessEnded&) const = default;
 };
 

@@ -235,10 +235,15 @@ TEST(ReasonTest, EndsOfProcessesSayHowAndWhoTold) {
   ended.end = {.source = EndSource::kZombie, .code = 3};
   EXPECT_EQ(Sentence(ended), "The process of rank 2 (host node-a), pid 77 ended with exit code 3, as its zombie told.");
   ended.end = {};
-  ended.for_memory = true;
+  ended.for_memory = MemoryKill::kNamed;
   EXPECT_EQ(Sentence(ended),
             "The process of rank 2 (host node-a), pid 77 is gone; by which signal or exit code nobody could tell; the "
             "kernel of its host killed it because memory ran out.");
+  ended.end = {.source = EndSource::kZombie, .signal = 9};
+  ended.for_memory = MemoryKill::kCounted;
+  EXPECT_EQ(Sentence(ended),
+            "The process of rank 2 (host node-a), pid 77 was ended by SIGKILL (signal 9), as its zombie told; at that "
+            "moment the kernel of its host killed because memory ran out.");
   EXPECT_EQ(ShortEndText({.source = EndSource::kPidfd, .signal = 40}), "signal 40");
   EXPECT_EQ(ShortEndText({}), "");
 }
