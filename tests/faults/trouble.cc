@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "agent/uplink/uplink_session.h"
 #include "base/check.h"
 #include "base/clock.h"
 #include "tests/faults/simulated_network.h"
@@ -11,7 +12,9 @@
 namespace lockstep::faults {
 namespace {
 
-constexpr int64_t kLateSeconds = SimulatedNetwork::kLateNanos / kNanosPerSecond;
+// An agent that nobody tells leaves by itself, with its next tick.
+constexpr int64_t kLateSeconds = UplinkSession::kAckTimeoutNanos / kNanosPerSecond + 1;
+static_assert(kLateSeconds * kNanosPerSecond > SimulatedNetwork::kLateNanos);
 
 constexpr double kMostJumpSeconds = 7'200;
 // A report is written, synced and acknowledged within the second after which the next one comes.
@@ -26,7 +29,7 @@ constexpr TroubleInfo kTable[] = {
     {TroubleKind::kAgentPowerLoss, "agent_power_loss", 30, 0, true, kLateSeconds, 40},
     {TroubleKind::kStopAgent, "stop_agent", 25, 0, true, 0, 40},
     {TroubleKind::kDriverHangs, "driver_hangs", 20, 0, true, 0, 40},
-    {TroubleKind::kBreakStream, "break_stream", 0, 3, true, 0, 40},
+    {TroubleKind::kBreakStream, "break_stream", 0, 3, true, kLateSeconds, 40},
     {TroubleKind::kPartition, "partition", 90, 0, true, 0, 40},
     {TroubleKind::kDelay, "delay", 60, 3, true, 0, 40},
     {TroubleKind::kDiskFull, "disk_full", 40, 0, false, 0, 12},
