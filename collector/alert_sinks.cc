@@ -216,7 +216,7 @@ std::vector<AlertInheritance::Left> AlertSinks::Inherit(const AlertInheritance& 
 // A wall clock that was put back makes news wait as if they were told just now.
 ToldIncidents::Last AlertSinks::LastOf(const ToldAlert& told) const {
   const int64_t ago_ns = std::clamp<int64_t>(clock_.WallNanos() - told.wall_ns, 0, kLongAgoNanos);
-  return {told.incident, told.thread, clock_.MonotonicNanos() - ago_ns};
+  return {told.incident, told.thread, clock_.MonotonicNanos() - ago_ns, /*is_open=*/told.wall_ns != 0};
 }
 
 void AlertSinks::ExportTo(CollectorMetrics& metrics) const {

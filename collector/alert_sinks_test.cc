@@ -155,6 +155,41 @@ TEST_F(AlertSinksTest, WhatWaitsForAReceiverThatIsCorrectedIsTold) {
   EXPECT_THAT(Heard(other_), ElementsAre("1 firing", "2 firing"));
 }
 
+TEST_F(AlertSinksTest, AReceiverThatIsAwayOverARestartIsToldOnceItIsBack) {
+  SimClock clock;
+  clock.Advance(86'400 * kNanosPerSecond);
+  const auto event = [&clock](uint64_t id, Kind kind) {
+    IncidentEvent made = Event(id, kind);
+    made.incident.set_updated_wall_ns(clock.WallNanos());
+    return made;
+  };
+  // One life of the collector, at whose end the receiver is still away, or has taken what there was.
+  const auto live = [&](const std::vector<IncidentEvent>& events, bool is_last) {
+    AlertCourierOptions pace = QuickPace();
+    pace.drain_ns = is_last ? 60 * kNanosPerSecond : 1;
+    AlertSinks sinks(ToOne(Webhook("other", other_)), clock, Random(1), MemoryIn(store_, metrics_), pace);
+    IncidentOutbox outbox(IncidentOutboxOptions(), store_, sinks, metrics_);
+    EXPECT_OK(outbox.TellLeftOver(store_.LoadIncidents().value()));
+    for (const IncidentEvent& one : events) outbox.Announce(one);
+    outbox.Close();
+    while (is_last && !store_.LoadAlerts().value().empty()) StopSignal().WaitFor(kNanosPerMilli);
+    clock.Advance(2 * 3'600 * kNanosPerSecond);
+  };
+  live({event(1, Kind::kOpened)}, /*is_last=*/true);
+  other_.AnswerBy([](const HttpReceiver::Request&) -> HttpReceiver::Answer { return {403}; });
+  live({event(2, Kind::kOpened), event(3, Kind::kOpened)}, /*is_last=*/false);
+  live({event(1, Kind::kResolved), event(3, Kind::kResolved)}, /*is_last=*/false);
+  std::vector<std::string> taken;
+  other_.AnswerBy([&taken](const HttpReceiver::Request& request) -> HttpReceiver::Answer {
+    const json payload = json::parse(request.body);
+    taken.push_back(absl::StrCat(payload["groupLabels"]["incident_id"].get<std::string>(), " ",
+                                 payload["status"].get<std::string>()));
+    return {200};
+  });
+  live({}, /*is_last=*/true);
+  EXPECT_THAT(taken, UnorderedElementsAre("2 firing", "3 resolved", "1 resolved"));
+}
+
 TEST_F(AlertSinksTest, MetricsAreByReceiverAndNameNoUrl) {
   AlertRoutes routes = BySeverity();
   ReceiverSpec plain = Webhook(other_.url(), other_);
@@ -385,6 +420,7 @@ class ThousandTransitionsTest : public testing::Test {
         const Kind kind = turn % 2 == 1 ? Kind::kResolved : turn == 0 ? Kind::kOpened : Kind::kReopened;
         IncidentEvent event = Event(static_cast<uint64_t>(incident) + 1, kind);
         event.incident.set_reopened(static_cast<uint32_t>(turn / 2));
+        event.incident.set_updated_wall_ns(RealClock().WallNanos());
         outbox.Announce(event);
       }
       outbox.Close();

@@ -20,7 +20,9 @@ void AddTo(AlertBacklog::Waiting& waiting, const ChangeId& id) {
   if (id.ticket != 0) waiting.tickets.push_back(id.ticket);
 }
 
-bool IsUpdate(const AlertBacklog::Waiting& waiting) { return ChangeRoleOf(waiting.event.kind) == ChangeRole::kNews; }
+ChangeRole RoleOf(const AlertBacklog::Waiting& waiting) { return ChangeRoleOf(waiting.event.kind); }
+
+bool IsUpdate(const AlertBacklog::Waiting& waiting) { return RoleOf(waiting) == ChangeRole::kNews; }
 
 // Whether `later` takes the place of `before`, which waits.
 bool Replaces(ChangeRole before, ChangeRole later) {
@@ -30,15 +32,16 @@ bool Replaces(ChangeRole before, ChangeRole later) {
 
 }  // namespace
 
-std::vector<uint64_t> AlertBacklog::Add(const IncidentEvent& event, int64_t now_ns, const ChangeId& id,
+std::vector<uint64_t> AlertBacklog::Add(const IncidentEvent& event, int64_t since_ns, const ChangeId& id,
                                         bool is_left_over) {
   std::vector<uint64_t> gone;
-  if (Fold(event, now_ns, id, &gone)) return gone;
-  Waiting own{event, now_ns, {}, {}};
+  if (Fold(event, since_ns, id, &gone)) return gone;
+  Waiting own{event, since_ns, {}, {}};
   AddTo(own, id);
   if (!is_left_over && SaysNothingNew(event)) return own.numbers;
   while (!HasRoomFor(own)) {
-    if (!IsUpdate(own) && DropOldestUpdate(&gone)) continue;
+    if (!IsUpdate(own) && (DropOldestUpdate(&gone) || FoldOldestIntoEnd())) continue;
+    if (FoldIntoNewEnd(own)) return gone;
     ++dropped_;
     gone.insert(gone.end(), own.numbers.begin(), own.numbers.end());
     return gone;
@@ -126,7 +129,9 @@ std::optional<AlertBacklog::Waiting> AlertBacklog::BeginSending(int64_t now_ns) 
   CHECK(std::none_of(waiting_.begin(), waiting_.end(), [](const Waiting& w) { return w.is_being_sent; }));
   const auto first = FirstReady();
   if (first != waiting_.end() && ReadyAt(*first) <= now_ns) {
-    Waiting& begun = waiting_[static_cast<size_t>(first - waiting_.begin())];
+    const auto place = static_cast<size_t>(first - waiting_.begin());
+    if (now_ns - first->since_ns >= options_.begin_is_news_ns) FoldIntoEnd(place);
+    Waiting& begun = waiting_[place];
     begun.is_being_sent = true;
     return begun;
   }
@@ -139,8 +144,17 @@ std::optional<AlertBacklog::Waiting> AlertBacklog::BeginSending(int64_t now_ns) 
 }
 
 std::vector<uint64_t> AlertBacklog::EndSending(int64_t now_ns, const std::string& thread) {
+  told_.Note(BeingSent()->event, now_ns, thread);
+  return TakeSent();
+}
+
+std::vector<uint64_t> AlertBacklog::GiveUp(int64_t now_ns) {
+  told_.NoteRefused(BeingSent()->event, now_ns);
+  return TakeSent();
+}
+
+std::vector<uint64_t> AlertBacklog::TakeSent() {
   const auto sent = BeingSent();
-  told_.Note(sent->event, now_ns, thread);
   std::vector<uint64_t> gone = std::move(sent->numbers);
   Erase(sent);
   return gone;
@@ -165,7 +179,7 @@ size_t AlertBacklog::CountDue(int64_t now_ns) const {
 }
 
 // O(waiting events): the newest of the same incident decides.
-bool AlertBacklog::Fold(const IncidentEvent& event, int64_t now_ns, const ChangeId& id, std::vector<uint64_t>* gone) {
+bool AlertBacklog::Fold(const IncidentEvent& event, int64_t since_ns, const ChangeId& id, std::vector<uint64_t>* gone) {
   const ChangeRole role = ChangeRoleOf(event.kind);
   for (auto it = waiting_.rbegin(); it != waiting_.rend(); ++it) {
     IncidentEvent& before = it->event;
@@ -176,7 +190,7 @@ bool AlertBacklog::Fold(const IncidentEvent& event, int64_t now_ns, const Change
     if (!refreshes && !Replaces(role_before, role)) return false;
     if (!refreshes) {
       before.kind = event.kind;
-      it->since_ns = now_ns;
+      it->since_ns = since_ns;
     }
     before.incident = event.incident;
     AddTo(*it, id);
@@ -190,11 +204,53 @@ bool AlertBacklog::Fold(const IncidentEvent& event, int64_t now_ns, const Change
   return false;
 }
 
+// Puts the next end of an incident in the place of its begin, and of what is between them. It takes over what history
+// keeps of them, so that the next life finds all of it, or nothing. O(waiting events).
+bool AlertBacklog::FoldIntoEnd(size_t begin) {
+  const auto first = waiting_.begin() + static_cast<std::ptrdiff_t>(begin);
+  if (RoleOf(*first) != ChangeRole::kBegins || first->is_being_sent) return false;
+  const uint64_t incident = first->event.incident.id();
+  const auto is_own = [incident](const Waiting& waiting) { return waiting.event.incident.id() == incident; };
+  const auto end = std::find_if(first, waiting_.end(), [&](const Waiting& waiting) {
+    return is_own(waiting) && RoleOf(waiting) == ChangeRole::kEnds;
+  });
+  if (end == waiting_.end()) return false;
+  Waiting whole = {end->event, end->since_ns, {}, {}};
+  for (auto it = first; it <= end; ++it) {
+    if (!is_own(*it)) continue;
+    whole.numbers.insert(whole.numbers.end(), it->numbers.begin(), it->numbers.end());
+    whole.tickets.insert(whole.tickets.end(), it->tickets.begin(), it->tickets.end());
+    bytes_ -= it->bytes;
+  }
+  *first = std::move(whole);
+  Weigh(*first);
+  waiting_.erase(std::remove_if(first + 1, end + 1, is_own), end + 1);
+  return true;
+}
+
+bool AlertBacklog::FoldOldestIntoEnd() {
+  for (size_t place = 0; place < waiting_.size(); ++place) {
+    if (FoldIntoEnd(place)) return true;
+  }
+  return false;
+}
+
+// A begin that waits would else be told without its end.
+bool AlertBacklog::FoldIntoNewEnd(const Waiting& own) {
+  if (RoleOf(own) != ChangeRole::kEnds) return false;
+  waiting_.push_back(own);
+  Weigh(waiting_.back());
+  if (FoldOldestIntoEnd()) return true;
+  Erase(waiting_.end() - 1);
+  return false;
+}
+
 // Numbers of a cost change all the time; what it is about does not.
 bool AlertBacklog::SaysNothingNew(const IncidentEvent& event) const {
   if (options_.hears_numbers || ChangeRoleOf(event.kind) != ChangeRole::kNews) return false;
   const ToldIncidents::Told* told = told_.Find(event.incident.id());
-  return told != nullptr && !IsWaiting(event.incident.id()) && SummaryOf(told->incident) == SummaryOf(event.incident);
+  if (told == nullptr || !told->is_open || told->is_guess || IsWaiting(event.incident.id())) return false;
+  return SummaryOf(told->incident) == SummaryOf(event.incident);
 }
 
 bool AlertBacklog::DropOldestUpdate(std::vector<uint64_t>* dropped) {

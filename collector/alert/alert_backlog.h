@@ -2,10 +2,12 @@
 // go.
 //
 // News about an incident that still waits is folded into what waits: an update refreshes the text of the event before
-// it, anything else replaces an update. An opening, a reopening and a resolution are never folded away, so that a
-// receiver sees every change between firing and resolved, in order; they may go at once. An update may go
-// `update_every_ns` after the receiver was last told of the incident. Order is kept within an incident only: an event
-// that has to be sent again waits for a time of its own, and those of other incidents pass it. History keeps each
+// it, anything else replaces an update. An opening, a reopening and a resolution go at once and in order, so that a
+// receiver sees every change between firing and resolved. A begin that could not be told for `begin_is_news_ns`, and
+// whose incident is over meanwhile, is folded into the end: nobody is called for what was over long ago. The end itself
+// is told in any case, since an attempt in vain may have reached the receiver. Nothing is too old to be told. An update
+// may go `update_every_ns` after the receiver was last told of the incident. Order is kept within an incident only: an
+// event that has to be sent again waits for a time of its own, and those of other incidents pass it. History keeps each
 // change until it is gone here: of what was folded together, the first and the newest, which say the same after a
 // restart. Not thread-safe. Times are monotonic nanoseconds.
 
@@ -28,12 +30,13 @@
 namespace lockstep {
 
 struct AlertBacklogOptions {
-  size_t max_waiting = 1'000;                // events
-  size_t max_bytes = 32 << 20;               // of these, with all that history keeps of them
-  size_t max_told = 10'000;                  // incidents that are remembered
-  int64_t update_every_ns = 60'000'000'000;  // between two updates of one incident
-  int64_t repeat_every_ns = 0;               // what is open is said again after this long; 0 = never
-  bool hears_numbers = true;                 // an update that only has newer numbers is one
+  size_t max_waiting = 1'000;                    // events
+  size_t max_bytes = 32 << 20;                   // of these, with all that history keeps of them
+  size_t max_told = 10'000;                      // incidents that are remembered
+  int64_t update_every_ns = 60'000'000'000;      // between two updates of one incident
+  int64_t repeat_every_ns = 0;                   // what is open is said again after this long; 0 = never
+  int64_t begin_is_news_ns = 3'600'000'000'000;  // for how long a begin is worth telling once it is over
+  bool hears_numbers = true;                     // an update that only has newer numbers is one
 };
 
 class AlertBacklog {
@@ -54,10 +57,10 @@ class AlertBacklog {
   // REQUIRES: the limits are above 0.
   explicit AlertBacklog(const AlertBacklogOptions& options) : options_(options), told_(options.max_told) {}
 
-  // A full backlog gives up its oldest update to anything but an update; otherwise the new event is dropped. Gives the
-  // numbers of what was dropped, says nothing new, or was folded away. `is_left_over`: an earlier life could not tell
-  // it, so it is new.
-  std::vector<uint64_t> Add(const IncidentEvent& event, int64_t now_ns, const ChangeId& id = {},
+  // A full backlog gives up its oldest update to anything but an update. Then it folds begins into their ends, however
+  // old these are; otherwise the new event is dropped. Gives the numbers of what was dropped, says nothing new, or was
+  // folded away. `since_ns`: since when it waits. `is_left_over`: an earlier life could not tell it, so it is new.
+  std::vector<uint64_t> Add(const IncidentEvent& event, int64_t since_ns, const ChangeId& id = {},
                             bool is_left_over = false);
 
   // The event of that ticket has a number now. False = it is gone.
@@ -80,12 +83,15 @@ class AlertBacklog {
   std::optional<int64_t> NextDue() const;
 
   // The event that may go for the longest time, of those that no other of their incident precedes; nothing: none is
-  // due. Until EndSending or PutBack it is not folded with anything.
+  // due. Until EndSending, GiveUp or PutBack it is not folded with anything.
   std::optional<Waiting> BeginSending(int64_t now_ns);
 
-  // It is gone, delivered or given up; its numbers. `thread`: where the receiver keeps what it was told of the
-  // incident; "" = unknown, or as before.
+  // It was delivered; its numbers. `thread`: where the receiver keeps what it was told of the incident; "" = unknown,
+  // or as before.
   std::vector<uint64_t> EndSending(int64_t now_ns, const std::string& thread = "");
+
+  // The receiver will never have it; its numbers. It was not told, so that what comes next of the incident is news.
+  std::vector<uint64_t> GiveUp(int64_t now_ns);
 
   // It was not delivered, and goes before the others of its incident, not before that time.
   void PutBack(int64_t not_before_ns);
@@ -107,7 +113,10 @@ class AlertBacklog {
   uint64_t dropped() const { return dropped_; }
 
  private:
-  bool Fold(const IncidentEvent& event, int64_t now_ns, const ChangeId& id, std::vector<uint64_t>* gone);
+  bool Fold(const IncidentEvent& event, int64_t since_ns, const ChangeId& id, std::vector<uint64_t>* gone);
+  bool FoldIntoEnd(size_t begin);
+  bool FoldOldestIntoEnd();
+  bool FoldIntoNewEnd(const Waiting& own);
   // Brings its bytes, and with them the sum, up to date.
   void Weigh(Waiting& waiting);
   static size_t BytesOf(const Waiting& waiting);
@@ -115,6 +124,7 @@ class AlertBacklog {
   void Erase(std::deque<Waiting>::iterator waiting);
   bool SaysNothingNew(const IncidentEvent& event) const;
   bool DropOldestUpdate(std::vector<uint64_t>* dropped);
+  std::vector<uint64_t> TakeSent();
   int64_t DueOf(const Waiting& waiting) const;
   int64_t ReadyAt(const Waiting& waiting) const { return std::max(DueOf(waiting), waiting.not_before_ns); }
   std::deque<Waiting>::const_iterator FirstReady() const;

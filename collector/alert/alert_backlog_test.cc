@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -287,6 +288,78 @@ TEST(AlertBacklogTest, AFullBacklogGivesUpUpdatesFirst) {
   backlog.Add(Event(5, Kind::kOpened), 0);
   EXPECT_EQ(backlog.dropped(), 3u) << "nothing but openings: the newest is dropped";
   EXPECT_THAT(Drain(backlog), ElementsAre("2:O:0", "4:O:0"));
+}
+
+TEST(AlertBacklogTest, OfWhatBeganAndEndedLongAgoTheEndAloneIsTold) {
+  constexpr int64_t kHour = 60 * kMinute;
+  AlertBacklog backlog(Room(10));
+  backlog.Add(Event(1, Kind::kOpened, 1), 0, {.number = 1});
+  backlog.Add(Event(2, Kind::kOpened, 2), 0, {.number = 2});
+  backlog.Add(Event(1, Kind::kAcknowledged, 3), 1, {.number = 3});
+  backlog.Add(Event(1, Kind::kResolved, 4), 2, {.number = 4});
+  backlog.Add(Event(1, Kind::kReopened, 5), 3, {.number = 5});
+  backlog.Add(Event(3, Kind::kOpened, 6), 4, {.ticket = 7});
+  backlog.Add(Event(3, Kind::kResolved, 7), 5);
+  EXPECT_EQ(Text(backlog.BeginSending(kHour - 1)->event), "1:O:1");
+  backlog.PutBack(kHour);
+  EXPECT_EQ(Text(backlog.BeginSending(kHour)->event), "2:O:2") << "it is open: told however late";
+  backlog.EndSending(kHour);
+  EXPECT_EQ(Text(backlog.BeginSending(kHour)->event), "3:O:6") << "not old enough";
+  backlog.PutBack(2 * kHour);
+  EXPECT_EQ(Text(backlog.BeginSending(kHour)->event), "1:R:4");
+  EXPECT_EQ(backlog.size(), 4u);
+  backlog.PutBack(kHour);
+  EXPECT_TRUE(backlog.NoteWritten(7, 6));
+  backlog.BeginSending(kHour);
+  EXPECT_THAT(backlog.EndSending(kHour), ElementsAre(1, 3, 4)) << "until then all of it stays in history";
+  EXPECT_THAT(Drain(backlog, kHour), ElementsAre("1:A:5")) << "what is open now";
+  EXPECT_EQ(Text(backlog.BeginSending(2 * kHour)->event), "3:R:7");
+  EXPECT_THAT(backlog.EndSending(2 * kHour), ElementsAre(6));
+  EXPECT_EQ(backlog.size(), 0u);
+  EXPECT_EQ(backlog.bytes(), 0u);
+  EXPECT_EQ(backlog.dropped(), 0u);
+}
+
+TEST(AlertBacklogTest, AFullBacklogKeepsWhatIsOpenRatherThanTheBeginOfWhatIsOver) {
+  AlertBacklog backlog(Room(2));
+  backlog.Add(Event(1, Kind::kOpened, 1), 0, {.number = 1});
+  backlog.Add(Event(2, Kind::kOpened, 2), 0, {.number = 2});
+  EXPECT_THAT(backlog.Add(Event(1, Kind::kResolved, 3), 0, {.number = 3}), IsEmpty());
+  EXPECT_EQ(backlog.size(), 2u);
+  EXPECT_THAT(backlog.Add(Event(3, Kind::kResolved, 4), 0, {.number = 4}), ElementsAre(4));
+  EXPECT_EQ(backlog.dropped(), 1u);
+  EXPECT_THAT(Drain(backlog), ElementsAre("1:R:3", "2:O:2"));
+  backlog.Add(Event(4, Kind::kOpened, 5), 0);
+  backlog.Add(Event(4, Kind::kResolved, 6), 0);
+  backlog.Add(Event(5, Kind::kOpened, 7), 0);
+  EXPECT_THAT(Drain(backlog), ElementsAre("4:R:6", "5:O:7"));
+  EXPECT_EQ(backlog.dropped(), 1u);
+}
+
+TEST(AlertBacklogTest, WhatWasGivenUpWasNotTold) {
+  AlertBacklog backlog({.repeat_every_ns = 10, .hears_numbers = false});
+  const auto give_up = [&backlog](Kind kind) {
+    backlog.Add(Event(1, kind, 1), 0, {.number = 7});
+    backlog.BeginSending(0);
+    EXPECT_THAT(backlog.GiveUp(0), ElementsAre(7));
+  };
+  give_up(Kind::kOpened);
+  EXPECT_EQ(backlog.NextDue(), std::nullopt) << "it is not said again";
+  backlog.Add(Event(1, Kind::kUpdated, 2), 1);
+  EXPECT_EQ(backlog.NextDue(), kMinute) << "and no oftener than what is taken";
+  EXPECT_THAT(Drain(backlog, kMinute), ElementsAre("1:U:2"));
+  EXPECT_EQ(backlog.NextDue(), kMinute + 10);
+  give_up(Kind::kResolved);
+  EXPECT_EQ(backlog.NextDue(), std::nullopt) << "what is over is not said again";
+}
+
+TEST(AlertBacklogTest, AfterARestartWhatNobodyConfirmsWasPerhapsNotTold) {
+  AlertBacklog backlog({.hears_numbers = false});
+  for (uint64_t id = 1; id <= 3; ++id) backlog.Inherit(Event(id, Kind::kOpened).incident, 0);
+  backlog.InheritLast({1, "", 0});
+  backlog.InheritLast({2, "17.3", 0, /*is_open=*/false});
+  for (uint64_t id = 1; id <= 3; ++id) backlog.Add(Event(id, Kind::kUpdated, 2), 0);
+  EXPECT_THAT(Drain(backlog, kMinute), ElementsAre("3:U:2", "2:U:2")) << "of the first it has heard all";
 }
 
 TEST(AlertBacklogTest, ItsBytesAreBoundedAsItsEventsAre) {

@@ -16,6 +16,9 @@ namespace {
 // How long the thread sleeps at most while something waits for its time.
 constexpr int64_t kLookAgainNanos = kNanosPerSecond;
 
+// An event of an earlier life is no older: the wall clock may have been put forward.
+constexpr int64_t kOldestNanos = 86'400 * kNanosPerSecond;
+
 AlertBacklogOptions BacklogOptions(const AlertCourierOptions& options) {
   const AlertProtocol& protocol = ProtocolOf(options.receiver.type);
   AlertBacklogOptions backlog;
@@ -100,8 +103,19 @@ void AlertCourier::Announce(const IncidentEvent& event, const ChangeId& id) {
 std::vector<uint64_t> AlertCourier::TakeLocked(const IncidentEvent& event, const ChangeId& id, bool is_left_over) {
   const bool unwanted =
       ChangeRoleOf(event.kind) == ChangeRole::kTaken && !ProtocolOf(options_.receiver.type).hears_acknowledgements;
-  if (!unwanted) return backlog_.Add(event, clock_.MonotonicNanos(), id, is_left_over);
-  return id.number != 0 ? std::vector<uint64_t>{id.number} : std::vector<uint64_t>();
+  if (unwanted) return id.number != 0 ? std::vector<uint64_t>{id.number} : std::vector<uint64_t>();
+  const int64_t since_ns = is_left_over ? SinceOf(event) : clock_.MonotonicNanos();
+  const uint64_t dropped = backlog_.dropped();
+  std::vector<uint64_t> gone = backlog_.Add(event, since_ns, id, is_left_over);
+  if (backlog_.dropped() != dropped && !std::exchange(told_of_drops_, true)) {
+    Log(LogLevel::kError, "alerts are dropped: too many wait", {{"receiver", options_.name}});
+  }
+  return gone;
+}
+
+int64_t AlertCourier::SinceOf(const IncidentEvent& event) const {
+  const int64_t age_ns = clock_.WallNanos() - event.incident.updated_wall_ns();
+  return clock_.MonotonicNanos() - std::clamp<int64_t>(age_ns, 0, kOldestNanos);
 }
 
 std::vector<ToldIncidents::Last> AlertCourier::AllLast() const {
@@ -177,14 +191,12 @@ void AlertCourier::Deliver() {
   AlertEndpoint::Answer answer = endpoint_->Send(waiting.event, context);
   next_ns_ =
       clock_.MonotonicNanos() + std::min(ProtocolOf(options_.receiver.type).least_gap_ns, options_.longest_gap_ns);
-  const bool too_old = clock_.MonotonicNanos() - waiting.since_ns >= options_.give_up_after_ns;
   // A thread that is gone must not take the alert with it: the next attempt begins another one.
   if (answer.verdict.outcome == Outcome::kRefused && !context.thread.empty()) {
     MutexLock lock(mutex_);
     backlog_.ForgetThread(waiting.event.incident.id());
     answer.verdict.outcome = Outcome::kLater;
   }
-  if (answer.verdict.outcome == Outcome::kLater && too_old) answer.verdict.outcome = Outcome::kRefused;
   if (answer.verdict.outcome == Outcome::kLater) {
     TryLater(answer, waiting);
   } else {
@@ -225,7 +237,9 @@ void AlertCourier::Conclude(const AnswerVerdict& verdict, const AlertBacklog::Wa
   std::vector<uint64_t> gone;
   {
     MutexLock lock(mutex_);
-    gone = backlog_.EndSending(clock_.MonotonicNanos(), first);
+    const int64_t now_ns = clock_.MonotonicNanos();
+    gone = verdict.outcome == Outcome::kTaken ? backlog_.EndSending(now_ns, first) : backlog_.GiveUp(now_ns);
+    if (verdict.outcome == Outcome::kTaken) told_of_drops_ = false;
     stats_.sent += verdict.outcome == Outcome::kTaken ? 1 : 0;
     stats_.failed += verdict.outcome == Outcome::kRefused ? 1 : 0;
   }

@@ -1,12 +1,13 @@
 // Announces incidents to one URL of a receiver, from a thread of its own: detection never waits for a receiver.
 //
 // Delivery is at least once and in order for each incident. What the receiver may answer otherwise next time is tried
-// again, after a jittered exponential delay or what it asked for; a refusal is final
+// again, after a jittered exponential delay or what it asked for, for as long as that takes. Where it says that the
+// message is wrong the event is given up; the next one of the incident is sent all the same
 // (collector/alert/answer_verdict.h). The delay is that of one event, which those of other incidents pass. When the
 // receiver takes nothing of two incidents, it is the receiver that fails, and is left alone for as long. Why it has to
 // be tried again is logged when that is news. Every message describes the whole incident, so that a lost one is made
 // good by the next. When an incident was told last, and in which thread it stands, is handed to `on_told`, for the next
-// life. Thread-safe. Limits: those of the backlog, `give_up_after_ns` for each event.
+// life. Thread-safe. Limits: those of the backlog.
 
 #ifndef LOCKSTEP_COLLECTOR_ALERT_ALERT_COURIER_H_
 #define LOCKSTEP_COLLECTOR_ALERT_ALERT_COURIER_H_
@@ -43,21 +44,20 @@ struct AlertCourierOptions {
   std::string url;   // one of the receiver's
   std::string name;  // in logs
   AlertLinks links;
-  size_t max_waiting = 1'000;                                 // events
-  int64_t update_every_ns = 60 * int64_t{1'000'000'000};      // between two updates of one incident, at least
-  int64_t timeout_ns = 10'000'000'000;                        // of each attempt
-  int64_t first_retry_ns = 500'000'000;                       // delay after the first failure, at most
-  int64_t longest_retry_ns = 60'000'000'000;                  // of the delays of our own
-  int64_t give_up_after_ns = 3'600 * int64_t{1'000'000'000};  // an event older than this is history
-  int64_t longest_gap_ns = 1'000'000'000;                     // between two messages, whatever the receiver asks for
-  int64_t drain_ns = 2'000'000'000;                           // how long the destructor may still send what waits
+  size_t max_waiting = 1'000;                             // events
+  int64_t update_every_ns = 60 * int64_t{1'000'000'000};  // between two updates of one incident, at least
+  int64_t timeout_ns = 10'000'000'000;                    // of each attempt
+  int64_t first_retry_ns = 500'000'000;                   // delay after the first failure, at most
+  int64_t longest_retry_ns = 60'000'000'000;              // of the delays of our own
+  int64_t longest_gap_ns = 1'000'000'000;                 // between two messages, whatever the receiver asks for
+  int64_t drain_ns = 2'000'000'000;                       // how long the destructor may still send what waits
 };
 
 // Counted since the start.
 struct AlertCourierStats {
   uint64_t sent = 0;            // taken by the receiver
   uint64_t retried = 0;         // attempts that will be made again
-  uint64_t failed = 0;          // events that were given up: refused for good, or too old
+  uint64_t failed = 0;          // events that were given up: the receiver says that they are wrong
   uint64_t dropped = 0;         // events that did not fit, or were left at the end
   uint64_t waiting = 0;         // now, without updates that wait for their time
   int64_t longest_wait_ns = 0;  // now, of those that may go
@@ -119,6 +119,8 @@ class AlertCourier {
   using Outcome = AnswerVerdict::Outcome;
 
   void Run();
+  // Since when an event of an earlier life waits, as far as its own time says.
+  int64_t SinceOf(const IncidentEvent& event) const;
   // Numbers that are done with it.
   std::vector<uint64_t> TakeLocked(const IncidentEvent& event, const ChangeId& id, bool is_left_over)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -145,6 +147,7 @@ class AlertCourier {
   CondVar changed_;
   AlertBacklog backlog_ ABSL_GUARDED_BY(mutex_);
   AlertCourierStats stats_ ABSL_GUARDED_BY(mutex_);
+  bool told_of_drops_ ABSL_GUARDED_BY(mutex_) = false;  // in the log, since something was taken
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 
   std::thread thread_;  // last: starts when everything else is there

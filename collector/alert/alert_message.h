@@ -28,8 +28,8 @@ struct DeliveryContext {
 struct AnswerVerdict {
   enum class Outcome {
     kTaken,    // the receiver has it
-    kRefused,  // and would refuse it again
-    kLater,    // to be sent again
+    kRefused,  // the message itself is wrong, and would be refused again
+    kLater,    // to be sent again: it passes by itself, or somebody can mend it
   };
   Outcome outcome = Outcome::kLater;
   std::string why;     // "" when taken; may quote the receiver, never a secret

@@ -1,5 +1,9 @@
 #include "collector/alert/answer_verdict.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+
 #include "absl/strings/str_cat.h"
 #include "collector/alert/incident_text.h"
 
@@ -8,14 +12,10 @@ namespace {
 
 using Outcome = AnswerVerdict::Outcome;
 
-constexpr int kRequestTimeout = 408;
-constexpr int kTooManyRequests = 429;
 constexpr size_t kMaxQuoteBytes = 200;
 
-bool MayBeDifferentNextTime(int status) {
-  return status == 0 || status == kRequestTimeout || status == kTooManyRequests || status >= 500 ||
-         (status >= 300 && status < 400);
-}
+// That the message is wrong: malformed, too large, not what it should be.
+constexpr int kOfTheMessage[] = {400, 413, 422};
 
 std::string WithQuote(const HttpAnswer& answer) {
   const std::string status = absl::StrCat("status ", answer.status);
@@ -26,7 +26,9 @@ std::string WithQuote(const HttpAnswer& answer) {
 
 AnswerVerdict VerdictOfStatus(const HttpAnswer& answer) {
   if (answer.status >= 200 && answer.status < 300) return {.outcome = Outcome::kTaken};
-  return {.outcome = MayBeDifferentNextTime(answer.status) ? Outcome::kLater : Outcome::kRefused,
+  const bool is_final =
+      std::find(std::begin(kOfTheMessage), std::end(kOfTheMessage), answer.status) != std::end(kOfTheMessage);
+  return {.outcome = is_final ? Outcome::kRefused : Outcome::kLater,
           .why = answer.status == 0 ? answer.error : WithQuote(answer)};
 }
 

@@ -10,8 +10,8 @@
 
 namespace lockstep {
 
-// 2xx is taken. No answer, 408, 429 and 5xx may be different next time; so may a redirect, which somebody in between
-// answers in the receiver's place. Anything else is a refusal.
+// 2xx is taken. 400, 413 and 422 say that the message is wrong: a refusal. Anything else, and no answer, may be
+// different next time: it passes, or somebody mends key, address, proxy or receiver.
 AnswerVerdict VerdictOfStatus(const HttpAnswer& answer);
 
 // A status of success with a body that the receiver would not have sent: somebody else has answered.

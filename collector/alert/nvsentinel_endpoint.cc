@@ -39,18 +39,13 @@ std::unique_ptr<datamodels::PlatformConnector::Stub> NewStub(const std::string& 
       grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments));
 }
 
-// What the connector says of the events, or of who sends them, it would say again.
+// What the connector says of the events it would say again. Who may send them is for somebody to mend.
 AnswerVerdict Judge(const grpc::Status& status) {
   if (status.ok()) return {.outcome = Outcome::kTaken, .why = ""};
   const std::string why = absl::StrCat("gRPC status ", status.error_code(), ": ", status.error_message());
   switch (status.error_code()) {
     case grpc::StatusCode::INVALID_ARGUMENT:
-    case grpc::StatusCode::NOT_FOUND:
-    case grpc::StatusCode::PERMISSION_DENIED:
-    case grpc::StatusCode::UNAUTHENTICATED:
-    case grpc::StatusCode::FAILED_PRECONDITION:
     case grpc::StatusCode::OUT_OF_RANGE:
-    case grpc::StatusCode::UNIMPLEMENTED:
       return {.outcome = Outcome::kRefused, .why = why};
     default:
       return {.outcome = Outcome::kLater, .why = why};

@@ -66,7 +66,7 @@ TEST_F(NvsentinelEndpointTest, TheTokenIsReadForEachMessage) {
   EXPECT_EQ(server.calls()[1].authorization, "Bearer second");
 }
 
-TEST_F(NvsentinelEndpointTest, WhatMayPassIsTriedAgainAndARefusalIsFinal) {
+TEST_F(NvsentinelEndpointTest, WhatMayPassOrBeMendedIsTriedAgainAndARefusalIsFinal) {
   HealthEventServer server(socket_);
   const auto endpoint = NewEndpoint();
   const auto outcome_of = [&](grpc::StatusCode code) {
@@ -75,11 +75,11 @@ TEST_F(NvsentinelEndpointTest, WhatMayPassIsTriedAgainAndARefusalIsFinal) {
     EXPECT_THAT(verdict.why, HasSubstr("the reason"));
     return verdict.outcome;
   };
-  for (const auto code : {grpc::UNAVAILABLE, grpc::RESOURCE_EXHAUSTED, grpc::INTERNAL, grpc::UNKNOWN, grpc::ABORTED}) {
+  for (const auto code : {grpc::UNAVAILABLE, grpc::RESOURCE_EXHAUSTED, grpc::INTERNAL, grpc::UNKNOWN, grpc::ABORTED,
+                          grpc::PERMISSION_DENIED, grpc::UNAUTHENTICATED, grpc::UNIMPLEMENTED}) {
     EXPECT_EQ(outcome_of(code), Outcome::kLater) << code;
   }
-  for (const auto code :
-       {grpc::INVALID_ARGUMENT, grpc::PERMISSION_DENIED, grpc::UNAUTHENTICATED, grpc::UNIMPLEMENTED}) {
+  for (const auto code : {grpc::INVALID_ARGUMENT, grpc::OUT_OF_RANGE}) {
     EXPECT_EQ(outcome_of(code), Outcome::kRefused) << code;
   }
 }

@@ -28,9 +28,36 @@ constexpr char kYellow[] = "#f9a825";
 constexpr char kGreen[] = "#2e7d32";
 constexpr char kBlue[] = "#1565c0";
 
-// Errors of the API that may be gone next time, as the documentation of chat.postMessage lists them.
+// Errors of the API that may be gone next time, as the documentation of chat.postMessage lists them: some pass, the
+// others are for somebody to mend. The rest is about the message or its thread.
 constexpr absl::string_view kPassingErrors[] = {
-    "ratelimited", "rate_limited", "internal_error", "fatal_error", "service_unavailable", "request_timeout",
+    "ratelimited",
+    "rate_limited",
+    "internal_error",
+    "fatal_error",
+    "service_unavailable",
+    "request_timeout",
+    "accesslimited",
+    "access_denied",
+    "account_inactive",
+    "channel_not_found",
+    "ekm_access_denied",
+    "enterprise_is_restricted",
+    "invalid_auth",
+    "is_archived",
+    "missing_scope",
+    "no_permission",
+    "not_allowed_token_type",
+    "not_authed",
+    "not_in_channel",
+    "org_login_required",
+    "restricted_action",
+    "restricted_action_read_only_channel",
+    "team_access_not_granted",
+    "team_added_to_org",
+    "token_expired",
+    "token_revoked",
+    "two_factor_setup_required",
 };
 
 // What Slack's markup gives a meaning to.

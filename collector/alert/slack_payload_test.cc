@@ -102,11 +102,17 @@ TEST(SlackPayloadTest, SlackSaysNoWithStatus200) {
   };
   EXPECT_EQ(judge(Webhook(), 200, "ok").outcome, Outcome::kTaken);
   EXPECT_EQ(judge(Webhook(), 200, "<html>").outcome, Outcome::kLater);
-  EXPECT_EQ(judge(Webhook(), 404, "no_service").outcome, Outcome::kRefused);
+  EXPECT_EQ(judge(Webhook(), 404, "no_service").outcome, Outcome::kLater) << "somebody can mend it";
+  EXPECT_EQ(judge(Webhook(), 400, "invalid_payload").outcome, Outcome::kRefused);
   EXPECT_EQ(judge(Bot(), 200, R"({"ok": true, "ts": "17.3"})").outcome, Outcome::kTaken);
   EXPECT_EQ(judge(Bot(), 200, R"({"ok": true, "ts": "17.3"})").thread, "17.3");
   EXPECT_EQ(judge(Bot(), 200, R"({"ok": false, "error": "ratelimited"})").outcome, Outcome::kLater);
-  EXPECT_EQ(judge(Bot(), 200, R"({"ok": false, "error": "channel_not_found"})").outcome, Outcome::kRefused);
+  for (const char* error : {"channel_not_found", "not_in_channel", "invalid_auth", "token_revoked"}) {
+    const std::string body = R"({"ok": false, "error": ")" + std::string(error) + R"("})";
+    EXPECT_EQ(judge(Bot(), 200, body.c_str()).outcome, Outcome::kLater) << error;
+  }
+  EXPECT_EQ(judge(Bot(), 200, R"({"ok": false, "error": "msg_too_long"})").outcome, Outcome::kRefused);
+  EXPECT_EQ(judge(Bot(), 200, R"({"ok": false, "error": "cannot_reply_to_message"})").outcome, Outcome::kRefused);
   EXPECT_EQ(judge(Bot(), 200, R"({"ok": false, "error": "channel_not_found"})").why, "Slack says channel_not_found");
   EXPECT_EQ(judge(Bot(), 200, R"({"ok": "yes"})").outcome, Outcome::kLater);
   EXPECT_EQ(judge(Bot(), 200, "ok").outcome, Outcome::kLater);

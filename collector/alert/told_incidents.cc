@@ -16,8 +16,20 @@ void ToldIncidents::Note(const IncidentEvent& event, int64_t now_ns, const std::
   Put(event.incident.id(), std::move(told));
 }
 
+void ToldIncidents::NoteRefused(const IncidentEvent& event, int64_t now_ns) {
+  const Told* before = Find(event.incident.id());
+  Told told;
+  if (before != nullptr) told = *before;
+  told.at_ns = now_ns;
+  if (ChangeRoleOf(event.kind) == ChangeRole::kEnds) {
+    told.is_open = false;
+    told.incident.Clear();
+  }
+  Put(event.incident.id(), std::move(told));
+}
+
 void ToldIncidents::Inherit(const wire::Incident& incident, int64_t at_ns) {
-  Put(incident.id(), {incident, at_ns, "", /*is_open=*/true, IsQuiet(incident)});
+  Put(incident.id(), {incident, at_ns, "", /*is_open=*/true, IsQuiet(incident), /*is_guess=*/true});
 }
 
 void ToldIncidents::InheritLast(const Last& last) {
@@ -26,6 +38,7 @@ void ToldIncidents::InheritLast(const Last& last) {
   if (before != nullptr) told = *before;
   told.at_ns = last.at_ns;
   told.thread = last.thread;
+  told.is_guess = !last.is_open;
   Put(last.incident, std::move(told));
 }
 
@@ -36,7 +49,7 @@ void ToldIncidents::ForgetThread(uint64_t incident) {
 
 std::vector<ToldIncidents::Last> ToldIncidents::AllLast() const {
   std::vector<Last> all;
-  for (const auto& [id, told] : told_) all.push_back({id, told.thread, told.at_ns});
+  for (const auto& [id, told] : told_) all.push_back({id, told.thread, told.at_ns, told.is_open && !told.is_guess});
   return all;
 }
 

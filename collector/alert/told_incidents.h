@@ -28,6 +28,7 @@ class ToldIncidents {
     std::string thread;  // "" = none
     bool is_open = false;
     bool is_quiet = false;  // nobody is called: it is not said again
+    bool is_guess = false;  // that an earlier life has told of it: nothing says so
   };
 
   // What another courier, or the next life, has to know of it.
@@ -35,6 +36,7 @@ class ToldIncidents {
     uint64_t incident = 0;
     std::string thread;  // "" = none
     int64_t at_ns = 0;
+    bool is_open = true;  // it was told of it, and of no end
 
     bool operator==(const Last&) const = default;
   };
@@ -45,7 +47,11 @@ class ToldIncidents {
   // `thread`: "" leaves it as it is.
   void Note(const IncidentEvent& event, int64_t now_ns, const std::string& thread);
 
-  // An earlier life has told of this incident, which is open.
+  // The receiver would not have it: what it knows is as before, and what is over is not said again. News wait as if it
+  // had been told.
+  void NoteRefused(const IncidentEvent& event, int64_t now_ns);
+
+  // An earlier life has told of this incident, which is open; that is a guess unless InheritLast confirms it.
   void Inherit(const wire::Incident& incident, int64_t at_ns);
 
   // An earlier life, or another courier, has told this last of it.

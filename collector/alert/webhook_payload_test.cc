@@ -169,7 +169,7 @@ TEST(WebhookPayloadTest, WhoHasASecretCanSeeThatItIsGenuine) {
             "t=1767323045,v1=1d533de0941004dfdb6d222b1e197476ea94db2c6b6bca39a2ed148ff4b23910");
 }
 
-TEST(WebhookPayloadTest, AnyStatusOfSuccessIsAnAnswerAndRedirectsAreNot) {
+TEST(WebhookPayloadTest, AnyStatusOfSuccessIsAnAnswerAndWhatSomebodyCanMendIsTriedAgain) {
   const auto outcome = [](int status) {
     HttpAnswer answer;
     answer.status = status;
@@ -177,8 +177,10 @@ TEST(WebhookPayloadTest, AnyStatusOfSuccessIsAnAnswerAndRedirectsAreNot) {
   };
   using Outcome = AnswerVerdict::Outcome;
   for (const int status : {200, 201, 204, 299}) EXPECT_EQ(outcome(status), Outcome::kTaken) << status;
-  for (const int status : {0, 301, 302, 307, 408, 429, 500, 503}) EXPECT_EQ(outcome(status), Outcome::kLater) << status;
-  for (const int status : {400, 401, 403, 404, 410, 422}) EXPECT_EQ(outcome(status), Outcome::kRefused) << status;
+  for (const int status : {0, 301, 302, 307, 401, 403, 404, 407, 408, 410, 425, 429, 500, 503}) {
+    EXPECT_EQ(outcome(status), Outcome::kLater) << status;
+  }
+  for (const int status : {400, 413, 422}) EXPECT_EQ(outcome(status), Outcome::kRefused) << status;
 }
 
 TEST(WebhookPayloadTest, ForHowManyItStandsAndThatItComesAndGoesIsTold) {

@@ -65,6 +65,7 @@ struct Sightings {
   std::map<std::string, SpoolTroubles> spool_troubles;  // by host
   bool disk_lied = false;
   bool disk_corrupted = false;
+  bool clock_jumped = false;  // of the collector
 };
 
 // What is wrong, a line each.

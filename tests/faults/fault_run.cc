@@ -192,7 +192,8 @@ FaultRunResult RunFaults(const FaultRunOptions& options) {
       .disk_troubles = world.disk_troubles(),
       .spool_troubles = world.spool_troubles(),
       .disk_lied = HasKind(troubles, TroubleKind::kDiskLies),
-      .disk_corrupted = HasKind(troubles, TroubleKind::kDiskCorrupts)};
+      .disk_corrupted = HasKind(troubles, TroubleKind::kDiskCorrupts),
+      .clock_jumped = HasKind(troubles, TroubleKind::kClockJump)};
   CheckLeft(options.directory, disk, seen, result);
   CheckSpools(seen, result.violations);
   CheckLimits(world.peaks(), reports.hosts(), result.violations);
