@@ -30,6 +30,10 @@ AlertSinks::AlertSinks(const AlertRoutes& routes, const Clock& clock, Random ran
   SetRoutes(routes);
 }
 
+AlertSinks::~AlertSinks() {
+  for (const auto& [name, courier] : couriers()) courier.thread->BeginStop();
+}
+
 // A courier keeps running if nothing about its receiver has changed. Of one that has, the next takes over what waits.
 void AlertSinks::SetRoutes(const AlertRoutes& routes) {
   MutexLock telling(telling_);
@@ -52,6 +56,7 @@ void AlertSinks::SetRoutes(const AlertRoutes& routes) {
     }
   }
   std::map<std::string, std::vector<AlertBacklog::Waiting>> left;
+  for (const auto& [name, courier] : gone) courier.thread->BeginStop();
   for (const auto& [name, courier] : gone) left[name] = courier.thread->Stop();
   MutexLock lock(mutex_);
   for (const auto& [name, courier] : gone) {

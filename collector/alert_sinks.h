@@ -38,6 +38,9 @@ class AlertSinks final : public AlertReceivers {
   AlertSinks(const AlertRoutes& routes, const Clock& clock, Random random, AlertMemory memory,
              const AlertCourierOptions& pace = {});
 
+  // Couriers may still send what waits, all at the same time, for up to two seconds.
+  ~AlertSinks() override;
+
   // AlertReceivers. The names are those of couriers (CourierName); the log needs no memory.
   std::vector<std::string> NamesFor(const IncidentEvent& event) const override;
   void Tell(const IncidentEvent& event, const ChangeId& id) override;
@@ -46,7 +49,8 @@ class AlertSinks final : public AlertReceivers {
   std::vector<AlertInheritance::Left> Inherit(const AlertInheritance& inheritance) override;
 
   // From now on these are told, and no others: one that is gone, or is told otherwise, may still send what waits, for
-  // up to two seconds, during which this and Tell block. What the metrics counted of it stays.
+  // up to two seconds, during which this and Tell block. However many there are, it takes no longer. What the metrics
+  // counted of it stays.
   void SetRoutes(const AlertRoutes& routes);
 
   // Brings the metrics up to what the couriers have counted, and what is open.

@@ -190,6 +190,32 @@ TEST_F(AlertSinksTest, AReceiverThatIsAwayOverARestartIsToldOnceItIsBack) {
   EXPECT_THAT(taken, UnorderedElementsAre("2 firing", "3 resolved", "1 resolved"));
 }
 
+TEST_F(AlertSinksTest, ManyReceiversThatStallHoldUpAReloadAndTheEndNoLongerThanOne) {
+  constexpr size_t kReceivers = 15;
+  constexpr int64_t kDrain = kNanosPerSecond;
+  AlertCourierOptions pace = QuickPace();
+  pace.timeout_ns = 600 * kNanosPerSecond;
+  pace.drain_ns = kDrain;
+  other_.Hold(true);
+  AlertRoutes routes;
+  for (size_t i = 0; i < kReceivers; ++i) {
+    const std::string name = absl::StrCat("stalled", i);
+    routes.receivers.push_back(Webhook(name, other_));
+    routes.told_of_all.insert(name);
+  }
+  auto sinks = std::make_unique<AlertSinks>(routes, RealClock(), Random(1), MemoryIn(store_, metrics_), pace);
+  const auto takes_ns = [](const std::function<void()>& what) {
+    const int64_t start_ns = RealClock().MonotonicNanos();
+    what();
+    return RealClock().MonotonicNanos() - start_ns;
+  };
+  sinks->Tell(Event(1, Kind::kOpened), {.number = 1});
+  ASSERT_TRUE(other_.WaitForRequests(1));
+  routes.links.fleet = "another";
+  EXPECT_LT(takes_ns([&] { sinks->SetRoutes(routes); }), 5 * kDrain) << "each of them is exchanged";
+  EXPECT_LT(takes_ns([&] { sinks.reset(); }), 5 * kDrain);
+}
+
 TEST_F(AlertSinksTest, MetricsAreByReceiverAndNameNoUrl) {
   AlertRoutes routes = BySeverity();
   ReceiverSpec plain = Webhook(other_.url(), other_);

@@ -56,16 +56,17 @@ AlertCourier::AlertCourier(const AlertCourierOptions& options, const Clock& cloc
 
 AlertCourier::~AlertCourier() { Stop(); }
 
+void AlertCourier::BeginStop() {
+  MutexLock lock(mutex_);
+  if (stopping_) return;
+  drain_until_ns_ = RealClock().MonotonicNanos() + options_.drain_ns;
+  stopping_ = true;
+  changed_.NotifyAll();
+}
+
 std::vector<AlertBacklog::Waiting> AlertCourier::Stop() {
-  if (thread_.joinable()) {
-    drain_until_ns_ = RealClock().MonotonicNanos() + options_.drain_ns;
-    {
-      MutexLock lock(mutex_);
-      stopping_ = true;
-      changed_.NotifyAll();
-    }
-    thread_.join();
-  }
+  BeginStop();
+  if (thread_.joinable()) thread_.join();
   MutexLock lock(mutex_);
   return backlog_.TakeAll();
 }

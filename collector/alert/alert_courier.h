@@ -91,8 +91,11 @@ class AlertCourier {
   // As Stop. What is left stays in history.
   ~AlertCourier();
 
-  // Sends what may go now, as long as the receiver takes it and `drain_ns` has not passed, and ends the thread. Gives
-  // what is left, for a courier that takes its place.
+  // The thread begins to end: it sends what may go now, as long as the receiver takes it and `drain_ns` has not passed.
+  // Does not block; many are told before the first is waited for. Idempotent.
+  void BeginStop();
+
+  // As BeginStop, and waits for the end of the thread. Gives what is left, for a courier that takes its place.
   std::vector<AlertBacklog::Waiting> Stop();
 
   // Takes over from an earlier life, or from another courier to the same receiver. To be called before Announce, if at
