@@ -24,10 +24,14 @@ inline bool HasEndedBy(const TraceOperation& operation, int64_t start_ns) {
   return operation.finished() && operation.end_ns - start_ns <= operation.duration_ns() / kEndTolerance;
 }
 
-// More than a few of the rank's collectives seem to begin while the one before them in their communicator runs, or,
-// `by_kind`, the one before them of their kind there. Only those of which the file does not say whose times they are.
-// `operations` by rising enqueue time. Cost O(operations).
+// Whether more than a few of the rank's collectives seem to begin while the one before them in their communicator runs,
+// or, `by_kind`, the one before them of their kind there. Only those of which the file does not say whose times they
+// are. `operations` by rising enqueue time. Cost O(operations).
 bool BeginsOutOfTurn(absl::Span<const TraceOperation> operations, bool by_kind);
+
+// Of the same, the share that runs while the one before it in its communicator, of another kind, does, so that kinds
+// have streams of their own. Where begins are calls it may look so too. Cost O(operations).
+double ShareBesideOthers(absl::Span<const TraceOperation> operations);
 
 }  // namespace lockstep
 

@@ -329,17 +329,43 @@ class Inference {
     return busier;
   }
 
+  std::vector<int32_t> SortedMembers(size_t communicator) const {
+    std::vector<int32_t> members = Members(communicator);
+    std::sort(members.begin(), members.end());
+    return members;
+  }
+
+  // What would be of one family, but for the number: where all have the same members, each serves another end. Where
+  // several sets of members have several each, nothing tells which of them belong together.
+  using Use = std::tuple<Shape, int32_t, int32_t>;  // busier beside, number
+
+  std::vector<Use> UsesOf(const std::vector<Shape>& shapes) const {
+    const std::vector<int32_t> busier = BusierBeside(shapes);
+    std::vector<Use> uses;
+    std::map<Use, std::vector<size_t>> alike;
+    for (size_t i = 0; i < shapes.size(); ++i) {
+      uses.emplace_back(shapes[i], busier[i], 0);
+      alike[uses.back()].push_back(i);
+    }
+    for (const auto& [use, own] : alike) {
+      const std::vector<int32_t> members = SortedMembers(own.front());
+      const bool are_same = std::all_of(own.begin(), own.end(), [&](size_t i) { return SortedMembers(i) == members; });
+      for (size_t i = 1; are_same && i < own.size(); ++i) std::get<2>(uses[own[i]]) = static_cast<int32_t>(i);
+    }
+    return uses;
+  }
+
   void NumberFamilies() {
     std::vector<Shape> shapes;
     for (size_t i = 0; i < trace_.communicators.size(); ++i) {
       DescribeMembers(i);
       shapes.push_back(ShapeOf(i));
     }
-    const std::vector<int32_t> busier = BusierBeside(shapes);
-    std::map<std::pair<Shape, int32_t>, int32_t> numbers;
-    for (size_t i = 0; i < shapes.size(); ++i) numbers.try_emplace({shapes[i], busier[i]}, 0);
-    for (auto& [key, number] : numbers) number = roles_.families++;
-    for (size_t i = 0; i < shapes.size(); ++i) roles_.communicators[i].family = numbers[{shapes[i], busier[i]}];
+    const std::vector<Use> uses = UsesOf(shapes);
+    std::map<Use, int32_t> numbers;
+    for (const Use& use : uses) numbers.try_emplace(use, 0);
+    for (auto& [use, number] : numbers) number = roles_.families++;
+    for (size_t i = 0; i < uses.size(); ++i) roles_.communicators[i].family = numbers[uses[i]];
   }
 
   void DescribeMembers(size_t communicator) {

@@ -26,6 +26,7 @@ struct Shape {
   int32_t stages = 3;
   bool experts = false;  // AllToAll over the data index
   bool world = false;    // a barrier of all
+  bool losses = false;   // a sum over all, in a communicator of its own
   bool hints = false;
   uint64_t lose_every = 0;  // records; 0 = none
   int32_t ring = 1;  // ranks of a data group beside one another that pass keys and values round before each layer
@@ -74,10 +75,10 @@ class JobBuilder {
         Collective(absl::StrCat("b", stage, ".", tensor), "data_parallel", members, OperationKind::kReduceScatter);
       }
     }
-    if (!shape_.world) return;
     std::vector<int32_t> all;
     for (int32_t rank = 0; rank < ranks(); ++rank) all.push_back(rank);
-    Collective("z", "default_pg", all, OperationKind::kBarrier);
+    if (shape_.world) Collective("z", "default_pg", all, OperationKind::kBarrier);
+    if (shape_.losses) Collective("l", "", all, OperationKind::kAllReduce);
   }
 
   void Layers(int32_t stage) {
@@ -256,6 +257,17 @@ TEST(RolesTest, FamiliesAreGroupsOfOneShapeAndUseWhateverTheRanksAreCalled) {
     }
     EXPECT_EQ(roles.families, 4) << number_step;
   }
+}
+
+// One for gradients and one for losses, for example: what takes long in one of them is no matter of the other.
+TEST(RolesTest, CommunicatorsOfTheSameMembersAreOfFamiliesOfTheirOwn) {
+  const Trace trace = JobBuilder({.world = true, .losses = true}).Build();
+  const JobRoles roles = RolesOf(trace);
+  std::map<char, int32_t> family_of_letter;
+  for (size_t i = 0; i < trace.communicators.size(); ++i) {
+    family_of_letter[trace.communicators[i].name[0]] = roles.communicators[i].family;
+  }
+  EXPECT_NE(family_of_letter.at('z'), family_of_letter.at('l'));
 }
 
 TEST(RolesTest, NothingIsNoJob) {

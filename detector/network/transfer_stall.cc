@@ -78,12 +78,20 @@ class StallSearch {
     return stalled;
   }
 
-  // What all stalled paths have in common, among those that were measured in the steps that stood still.
+  // What all stalled paths have in common, among those that were measured in the steps that stood still. What stalls
+  // for a moment hits what passes then: collectives that went well say nothing where only Send and Recv stalled, nor
+  // the other way round, since a step has a time for each.
   void NameHosts(const std::vector<size_t>& stalled, TransferStall* stall) const {
+    const auto stalls = [&](bool point_to_point) {
+      return std::any_of(stalled.begin(), stalled.end(),
+                         [&](size_t path) { return table_.paths[path].point_to_point == point_to_point; });
+    };
+    const bool of_sort[] = {stalls(false), stalls(true)};
     std::vector<VotePath> paths;
     for (size_t path = 0; path < table_.paths.size(); ++path) {
       const bool is_stalled = std::binary_search(stalled.begin(), stalled.end(), path);
       if (!table_.paths[path].crosses_hosts || (!is_stalled && !MeasuredIn(path, *stall))) continue;
+      if (!of_sort[table_.paths[path].point_to_point ? 1 : 0]) continue;
       paths.push_back({.ranks = table_.paths[path].ranks,
                        .point_to_point = table_.paths[path].point_to_point,
                        .exchange = table_.paths[path].exchange,

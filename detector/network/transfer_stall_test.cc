@@ -84,6 +84,19 @@ TEST_F(TransferStallTest, WhatOneDirectionOfAnAdapterStalledIsToldAsThat) {
   EXPECT_EQ(stall.kind, PathCauseKind::kSend);
 }
 
+// What an adapter loses in a burst is lost by what passes then; the gradients are reduced later.
+TEST_F(TransferStallTest, CollectivesThatWentWellSayNothingOfTransfersThatStalled) {
+  for (const int32_t from : {1, 3}) AddPath({from, 2}, true);
+  for (const int32_t to : {1, 3}) AddPath({2, to}, false);
+  AddPath({0, 1, 2, 3}, false);
+  AddPath({2, 4, 5, 6}, false);
+  AddPath({1, 2, 3, 7}, false);
+  const TransferStall stall = Find();
+  EXPECT_TRUE(stall.told_apart);
+  EXPECT_EQ(stall.hosts, std::vector<int32_t>{2});
+  EXPECT_EQ(stall.kind, PathCauseKind::kReceive);
+}
+
 TEST_F(TransferStallTest, AMemberWhoseBeginsAreNotSeenMayHaveBeenLate) {
   AddPath({1, 3, 5, 7}, true);
   table_.paths.back().sees_all = false;

@@ -22,20 +22,16 @@ struct Begins {
   double inside_seconds = 0;
 };
 
-// By rank. Where most ranks begin so, kinds have streams of their own.
-std::vector<char> WhoBeginsOutOfTurn(const Trace& trace) {
-  std::vector<char> early;
-  for (const bool by_kind : {false, true}) {
-    early.clear();
-    for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {
-      early.push_back(BeginsOutOfTurn(trace.OperationsOf(rank), by_kind) ? 1 : 0);
-    }
-    if (2 * static_cast<size_t>(std::count(early.begin(), early.end(), 1)) <= early.size()) break;
-  }
-  return early;
+// On a stream that kinds share nothing runs beside anything. Where something does on most ranks, kinds have streams of
+// their own, and a rank whose operations take longer has more of it.
+bool KindsHaveStreams(const Trace& trace) {
+  std::vector<double> beside;
+  for (size_t rank = 0; rank < trace.ranks.size(); ++rank)
+    beside.push_back(ShareBesideOthers(trace.OperationsOf(rank)));
+  return MedianInPlace(&beside) > kHardlyAny * kFew;
 }
 
-Begins BeginsOf(absl::Span<const TraceOperation> operations, bool out_of_turn) {
+Begins BeginsOf(absl::Span<const TraceOperation> operations, bool by_kind) {
   size_t seen = 0;
   size_t only_handed_over = 0;
   int64_t inside_ns = 0;
@@ -47,7 +43,7 @@ Begins BeginsOf(absl::Span<const TraceOperation> operations, bool out_of_turn) {
   }
   const double few = kHardlyAny * static_cast<double>(operations.size());
   const bool hardly = static_cast<double>(seen) <= few;
-  return {.never = 2 * only_handed_over > operations.size() || (hardly && out_of_turn),
+  return {.never = 2 * only_handed_over > operations.size() || (hardly && BeginsOutOfTurn(operations, by_kind)),
           .hardly = hardly,
           .inside_seconds = ToSeconds(inside_ns)};
 }
@@ -57,9 +53,9 @@ Begins BeginsOf(absl::Span<const TraceOperation> operations, bool out_of_turn) {
 std::vector<char> RanksWithoutBegins(const Trace& trace, const JobRoles& roles) {
   std::vector<Begins> begins;
   std::vector<char> without;
-  const std::vector<char> out_of_turn = WhoBeginsOutOfTurn(trace);
+  const bool by_kind = KindsHaveStreams(trace);
   for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {
-    begins.push_back(BeginsOf(trace.OperationsOf(rank), out_of_turn[rank] != 0));
+    begins.push_back(BeginsOf(trace.OperationsOf(rank), by_kind));
     without.push_back(begins.back().never ? 1 : 0);
   }
   // Where most do not see them, what they tell instead is all that ranks can be compared by.
