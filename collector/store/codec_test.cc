@@ -184,6 +184,13 @@ TEST(ValuesTest, GoldenBytes) {
   EXPECT_EQ(Hex(EncodeSeen(6)),
             "01"
             "8000000000000006");
+  EXPECT_EQ(Hex(EncodePauses({{5, 6}, {-7, 8}})),
+            "01"
+            "00000002"
+            "8000000000000005"
+            "8000000000000006"
+            "7ffffffffffffff9"
+            "8000000000000008");
   EXPECT_EQ(Hex(EncodeIncident(SomeIncident())),
             "01"
             "8000000000000009"
@@ -222,6 +229,12 @@ TEST(ValuesTest, RoundTripAndBadBytes) {
   ExpectOnlyTheWholeDecodes(EncodeSeen(1), DecodeSeen);
   EXPECT_EQ(DecodeTold(EncodeTold({"C1", "17.3", -6})).value(), (ToldValue{"C1", "17.3", -6}));
   ExpectOnlyTheWholeDecodes(EncodeTold({"C1", "17.3", 1}), DecodeTold);
+  const std::vector<Pause> pauses = {{-5, 6}, {6, 7}, {9, 12}};
+  EXPECT_EQ(DecodePauses(EncodePauses(pauses)).value(), pauses);
+  ExpectOnlyTheWholeDecodes(EncodePauses(pauses), DecodePauses);
+  for (const std::vector<Pause>& disordered : {std::vector<Pause>{{5, 5}}, {{5, 7}, {6, 8}}}) {
+    EXPECT_THAT(DecodePauses(EncodePauses(disordered)), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("pauses")));
+  }
   EXPECT_THAT(DecodeIncident(""), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("empty incident")));
   EXPECT_THAT(DecodeIncident("\x01"
                              "12345678\xff"),

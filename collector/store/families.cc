@@ -51,7 +51,7 @@ struct Row {
   Family family;
   const char* name;         // DO NOT CHANGE: written to disk
   bool id_prefix;           // TimedKeys, read by range of one id
-  bool first_in_first_out;  // whole files leave by age and size, without being rewritten
+  bool first_in_first_out;  // whole files leave, the oldest first, without being rewritten
   rocksdb::CompressionType compression;
   Retention retention;  // nullptr = forever
   MaxBytes max_bytes;   // nullptr = without end
@@ -111,12 +111,11 @@ rocksdb::ColumnFamilyOptions OptionsOf(const Row& row, const RocksStoreOptions& 
     family.prefix_extractor.reset(rocksdb::NewFixedPrefixTransform(kIdPrefixBytes));
     family.memtable_prefix_bloom_size_ratio = kMemtableBloomRatio;
   }
-  family.ttl = 0;
+  family.ttl = 0;  // goes by the operating system's date: HistoryTrimmer goes by the clock of history
   family.periodic_compaction_seconds = 0;
   if (row.first_in_first_out) {
     family.compaction_style = rocksdb::kCompactionStyleFIFO;
     family.compaction_options_fifo.max_table_files_size = kLogSurplus * options.max_log_bytes;
-    family.ttl = static_cast<uint64_t>((options.*row.retention + kRetentionGraceNanos) / kNanosPerSecond);
   }
   if (row.last_use == nullptr) return family;
   const auto last_use = [of = row.last_use, &state](string_view key, string_view value) {
@@ -124,8 +123,9 @@ rocksdb::ColumnFamilyOptions OptionsOf(const Row& row, const RocksStoreOptions& 
   };
   family.table_properties_collector_factories.push_back(NewTableAgeFactory(last_use));
   if (row.first_in_first_out) return family;
-  family.compaction_filter_factory = std::make_shared<RetentionFilterFactory>(
-      row.name, options.*row.retention, last_use, clock, state.early_of(row.family), state.removed_of(row.family));
+  family.compaction_filter_factory =
+      std::make_shared<RetentionFilterFactory>(row.name, options.*row.retention, last_use, clock, state.age,
+                                               state.early_of(row.family), state.removed_of(row.family));
   family.periodic_compaction_seconds = PeriodicCompactionSeconds(options.*row.retention);
   return family;
 }
@@ -155,7 +155,6 @@ uint64_t MaxBytesOf(Family family, const RocksStoreOptions& options) {
   return max_bytes == nullptr ? 0 : options.*max_bytes;
 }
 
-bool IsFirstInFirstOut(Family family) { return RowOf(family).first_in_first_out; }
 bool HasIdPrefix(Family family) { return RowOf(family).id_prefix; }
 
 }  // namespace lockstep

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "collector/store/history_age.h"
 #include "collector/store/retention.h"
 #include "collector/store/rocks_store.h"
 #include "rocksdb/db.h"
@@ -23,6 +24,7 @@ inline constexpr size_t kFamilies = 9;
 
 // What compactions count and need to know. Outlives the database.
 struct FamilyState {
+  HistoryAge age;
   std::atomic<uint64_t> newest_incident_id{0};  // never expires, so that its id is never given out again
   std::atomic<bool> background_error{false};    // something has failed since it was last looked at
   std::atomic<uint64_t> broken_log_records{0};  // of the write-ahead log, when it was read again
@@ -42,9 +44,6 @@ const char* FamilyName(Family family);
 // How long its records are kept after they were last of use, and how many bytes of disk it may take; 0 = without end.
 int64_t RetentionOf(Family family, const RocksStoreOptions& options);
 uint64_t MaxBytesOf(Family family, const RocksStoreOptions& options);
-
-// Whether RocksDB itself keeps the family within its bytes: whole tables leave in the order in which they came.
-bool IsFirstInFirstOut(Family family);
 
 // Whether the keys are TimedKeys and bloom filters are on their id.
 bool HasIdPrefix(Family family);

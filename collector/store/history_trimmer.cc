@@ -1,6 +1,7 @@
 #include "collector/store/history_trimmer.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -17,6 +18,7 @@ constexpr Family kWithinBytes[] = {Family::kChunks, Family::kRollups, Family::kI
 // A cut takes this share of a kind at least, and a table is rewritten for half of that at least: less is not worth it.
 constexpr uint64_t kCutShare = 8;
 constexpr uint64_t kRewriteShare = 2 * kCutShare;
+constexpr int64_t kExpireEveryNanos = 60 * kNanosPerSecond;
 constexpr uint64_t kNoSpaceBytes = uint64_t{8} << 20;  // that have to go where writes find no space: a table
 constexpr int64_t kFirstPauseNanos = kNanosPerSecond;
 constexpr int64_t kLongestPauseNanos = 600 * kNanosPerSecond;
@@ -55,7 +57,8 @@ RoomReport HistoryTrimmer::MakeRoom() {
     pause_ns_ = 0;
     next_try_ns_ = 0;
     if (report.free_bytes.value_or(0) >= wanted) reserve.Take();
-    report.status = KeepWithinBytes();
+    report.status = ExpireLog();
+    report.status.Update(KeepWithinBytes());
   } else if (clock_.MonotonicNanos() >= next_try_ns_) {
     if (found_no_space || report.free_bytes.value_or(0) < reserve.bytes() / 2) reserve.GiveUp();
     SetPause(available);
@@ -70,6 +73,12 @@ void HistoryTrimmer::SetPause(uint64_t available) {
   pause_ns_ = helps ? kFirstPauseNanos : std::min(2 * pause_ns_, kLongestPauseNanos);
   next_try_ns_ = clock_.MonotonicNanos() + (helps ? 0 : pause_ns_);
   free_before_ = available;
+}
+
+absl::Status HistoryTrimmer::ExpireLog() {
+  if (clock_.MonotonicNanos() < next_expiry_ns_) return absl::OkStatus();
+  next_expiry_ns_ = clock_.MonotonicNanos() + kExpireEveryNanos;
+  return CutLog(std::numeric_limits<uint64_t>::max(), RemovalCause::kAge).status();
 }
 
 absl::Status HistoryTrimmer::KeepWithinBytes() {
@@ -100,12 +109,23 @@ absl::Status HistoryTrimmer::FreeDisk(uint64_t missing) {
   return absl::OkStatus();
 }
 
+int64_t HistoryTrimmer::LatestOfLog(RemovalCause cause) const {
+  switch (cause) {
+    case RemovalCause::kAge:
+      return OlderThan(options_.log_retention_ns + kRetentionGraceNanos);
+    case RemovalCause::kBytes:
+      return std::numeric_limits<int64_t>::max();
+    case RemovalCause::kDisk:
+      break;
+  }
+  return OlderThan(kLeastKeptNanos);
+}
+
 absl::StatusOr<uint64_t> HistoryTrimmer::CutLog(uint64_t missing, RemovalCause cause) {
   ASSIGN_OR_RETURN(const std::vector<TableAge> tables, database_.Tables(Family::kLog));
-  // While nothing can be written, or much is, points whose chunks are not on disk are in the newest part of the log
-  // alone.
-  const int64_t read_again = NewestOf(tables) - kRecoverySpanNanos;
-  const int64_t latest = cause == RemovalCause::kDisk ? std::min(Latest(), read_again) : read_again;
+  // While nothing is or can be written, or much is, points whose chunks are not on disk are in the newest part of the
+  // log alone.
+  const int64_t latest = std::min(LatestOfLog(cause), NewestOf(tables) - kRecoverySpanNanos);
   uint64_t cut = 0;
   while (cut < missing) {
     const uint64_t before = database_.TableBytes(Family::kLog);
@@ -125,7 +145,8 @@ absl::Status HistoryTrimmer::Cut(Family family, uint64_t most_bytes, uint64_t en
   while (rewritten_ < kBytesPerPass && database_.TableBytes(family) > enough_bytes) {
     ASSIGN_OR_RETURN(const std::vector<TableAge> tables, database_.Tables(family));
     // What was cut off already may still be in tables that were not rewritten.
-    if (LeftBy(tables, early.wall_ns()) > enough_bytes) early.Raise(CutoffFor(tables, most_bytes, Latest()), cause);
+    if (LeftBy(tables, early.wall_ns()) > enough_bytes)
+      early.Raise(CutoffFor(tables, most_bytes, OlderThan(kLeastKeptNanos)), cause);
     const int64_t cutoff = early.wall_ns();
     const auto gain = [&](const TableAge& table) { return BytesBefore(table, cutoff); };
     const auto best = std::max_element(tables.begin(), tables.end(),

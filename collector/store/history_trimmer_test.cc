@@ -217,6 +217,23 @@ TEST_F(HistoryTrimmerTest, PointsBeyondTheirBytesLeaveRollUps) {
   for (size_t i = 1; i < points.size(); ++i) ASSERT_LE(points[i].first - points[i - 1].first, kMinute) << "no gap";
 }
 
+TEST_F(HistoryTrimmerTest, TheLogGoesByAgeButForWhatSamplesAreReadFromAfterACrash) {
+  options_.log_retention_ns = 60 * kMinute;
+  Open();
+  ASSERT_NO_FATAL_FAILURE(WriteLogMinutes(200, 40 * kKibibyte));
+  MakeTables();
+  MakeRoom(1);
+  const uint64_t left = TableBytes("log");
+  EXPECT_GT(left, 60 * 20 * kKibibyte);
+  EXPECT_GT(Removed("log", "age"), left);
+  EXPECT_EQ(Removed("log", "bytes") + Removed("log", "disk"), 0u);
+  EXPECT_EQ(LogMinutes().size(), 59u) << "what goes is hidden before";
+  clock_.Advance(kNanosPerDay);
+  MakeRoom(1);
+  EXPECT_LT(TableBytes("log"), left / 4);
+  EXPECT_GT(TableBytes("log"), 20 * kKibibyte);
+}
+
 TEST_F(HistoryTrimmerTest, RollUpsBeyondTheirBytesGoOldestFirst) {
   options_.max_rollup_bytes = 64 * kKibibyte;
   Open();

@@ -87,6 +87,9 @@ inline constexpr absl::string_view kMaintenanceKeyPrefix = "maintenance/";
 // Up to where ids of incidents may be given out.
 inline constexpr absl::string_view kIncidentIdsKey = "incident_ids";
 
+// Pauses that age nothing.
+inline constexpr absl::string_view kPausesKey = "pauses";
+
 // Something that was asked for: "audit/" · its kind (1) · number (8).
 struct AuditKey {
   AuditKind kind = AuditKind::kChange;

@@ -36,17 +36,19 @@ class RetentionFilter final : public rocksdb::CompactionFilter {
 }  // namespace
 
 RetentionFilterFactory::RetentionFilterFactory(std::string name, int64_t retention_ns, LastUse last_use,
-                                               const Clock& clock, const EarlyCutoff& early, RemovedCounts& removed)
+                                               const Clock& clock, const HistoryAge& age, const EarlyCutoff& early,
+                                               RemovedCounts& removed)
     : name_(std::move(name)),
       retention_ns_(retention_ns),
       last_use_(std::move(last_use)),
       clock_(clock),
+      age_(age),
       early_(early),
       removed_(removed) {}
 
 std::unique_ptr<rocksdb::CompactionFilter> RetentionFilterFactory::CreateCompactionFilter(
     const rocksdb::CompactionFilter::Context& /*context*/) {
-  const int64_t cutoff = clock_.WallNanos() - retention_ns_ - kRetentionGraceNanos;
+  const int64_t cutoff = age_.Cutoff(clock_.WallNanos(), retention_ns_ + kRetentionGraceNanos);
   return std::make_unique<RetentionFilter>(last_use_, cutoff, early_, removed_);
 }
 

@@ -19,6 +19,7 @@
 
 #include "absl/strings/string_view.h"
 #include "base/clock.h"
+#include "collector/store/history_age.h"
 #include "rocksdb/compaction_filter.h"
 
 namespace lockstep {
@@ -70,9 +71,9 @@ class EarlyCutoff {
 
 class RetentionFilterFactory final : public rocksdb::CompactionFilterFactory {
  public:
-  // `clock`, `early` and `removed` must outlive every compaction.
+  // References must outlive every compaction.
   RetentionFilterFactory(std::string name, int64_t retention_ns, LastUse last_use, const Clock& clock,
-                         const EarlyCutoff& early, RemovedCounts& removed);
+                         const HistoryAge& age, const EarlyCutoff& early, RemovedCounts& removed);
 
   std::unique_ptr<rocksdb::CompactionFilter> CreateCompactionFilter(
       const rocksdb::CompactionFilter::Context& context) override;
@@ -83,6 +84,7 @@ class RetentionFilterFactory final : public rocksdb::CompactionFilterFactory {
   const int64_t retention_ns_;
   const LastUse last_use_;
   const Clock& clock_;
+  const HistoryAge& age_;
   const EarlyCutoff& early_;
   RemovedCounts& removed_;
 };

@@ -64,18 +64,14 @@ class SilentLogger final : public rocksdb::Logger {
   void Logv(const char* /*format*/, va_list /*arguments*/) override {}
 };
 
-// Counts the files of the log that RocksDB deletes by age or size, and notes what fails in the background.
+// Counts the files of the log that RocksDB deletes by size, and notes what fails in the background.
 class StateListener final : public rocksdb::EventListener {
  public:
   explicit StateListener(FamilyState& state) : state_(state) {}
   void OnCompactionCompleted(rocksdb::DB* /*db*/, const rocksdb::CompactionJobInfo& info) override {
-    const bool deletion = info.compaction_reason == rocksdb::CompactionReason::kFIFOMaxSize ||
-                          info.compaction_reason == rocksdb::CompactionReason::kFIFOTtl;
-    if (!deletion || !info.status.ok()) return;
-    const RemovalCause cause =
-        info.compaction_reason == rocksdb::CompactionReason::kFIFOTtl ? RemovalCause::kAge : RemovalCause::kBytes;
+    if (info.compaction_reason != rocksdb::CompactionReason::kFIFOMaxSize || !info.status.ok()) return;
     for (const auto& [file, properties] : info.table_properties) {
-      state_.removed_of(Family::kLog).Add(cause, properties->num_entries, properties->data_size);
+      state_.removed_of(Family::kLog).Add(RemovalCause::kBytes, properties->num_entries, properties->data_size);
     }
   }
   void OnBackgroundError(rocksdb::BackgroundErrorReason /*reason*/, rocksdb::Status* /*error*/) override {

@@ -31,6 +31,8 @@
 #include "collector/store/log_chunk.h"
 #include "collector/store/log_reader.h"
 #include "collector/store/maintenance_records.h"
+#include "collector/store/mark_records.h"
+#include "collector/store/pause_record.h"
 #include "collector/store/retention.h"
 #include "collector/store/rocks_database.h"
 #include "collector/store/rollup.h"
@@ -60,8 +62,12 @@ class RocksStoreImpl final : public RocksStore {
         series_reader_(options.open_chunks.span_ns, *database_, corrupt_),
         open_chunks_(options.open_chunks) {}
 
-  // Learns what must never be given out again.
-  absl::Status Initialize() { return LoadIncidents().status(); }
+  // Learns how old history is, and what must never be given out again.
+  absl::Status Initialize() {
+    MutexLock lock(mutex_);
+    RETURN_IF_ERROR(pauses_.Begin(clock_.WallNanos()));
+    return LoadIncidents().status();
+  }
 
   absl::Status Write(const StoreBatch& batch) override;
   absl::Status PutIncident(const wire::Incident& incident) override;
@@ -143,7 +149,6 @@ class RocksStoreImpl final : public RocksStore {
   }
   absl::StatusOr<uint64_t> IdOf(Draft& draft, Family family, const std::string& name, int64_t refresh_ns);
   absl::Status AddLog(Draft& draft, const std::vector<wire::CaptureEntry>& log);
-  void AddMarks(Draft& draft, const std::vector<ReportMark>& marks);
   absl::Status AddSealed(Draft& draft, const SealedChunk& chunk);
   absl::Status WriteSealed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_, chunks_mutex_);
   absl::Status Commit(rocksdb::WriteBatch& batch, bool sync) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -162,7 +167,7 @@ class RocksStoreImpl final : public RocksStore {
 
   // What was last of use before that has gone.
   int64_t Cutoff(Family family) const {
-    return std::max(clock_.WallNanos() - RetentionOf(family, options_),
+    return std::max(database_->state().age.Cutoff(clock_.WallNanos(), RetentionOf(family, options_)),
                     database_->state().early_of(family).ForReaders());
   }
 
@@ -179,6 +184,7 @@ class RocksStoreImpl final : public RocksStore {
 
   // Writers hold it while they sync.
   Mutex mutex_;
+  PauseRecord pauses_ ABSL_GUARDED_BY(mutex_){*database_, corrupt_};
   int64_t swept_wall_ns_ ABSL_GUARDED_BY(mutex_) = 0;
   AlertRemovals removals_ ABSL_GUARDED_BY(mutex_){*database_};
   NewHostRecords new_hosts_ ABSL_GUARDED_BY(mutex_){*database_, corrupt_};
@@ -198,7 +204,7 @@ absl::Status RocksStoreImpl::Write(const StoreBatch& batch) {
   MutexLock lock(mutex_);
   Draft draft = NewDraft();
   RETURN_IF_ERROR(AddLog(draft, batch.log));
-  AddMarks(draft, batch.marks);
+  AddMarks(*database_, batch.marks, now, draft.batch);
   RETURN_IF_ERROR(new_hosts_.Add(batch.marks, now, draft.batch));
   // What has been stored is not kept by anybody else. One sync for all that the caller has gathered.
   if (draft.batch.Count() > 0) RETURN_IF_ERROR(Commit(draft.batch, /*sync=*/true));
@@ -215,7 +221,8 @@ absl::Status RocksStoreImpl::Write(const StoreBatch& batch) {
 }
 
 absl::Status RocksStoreImpl::Commit(rocksdb::WriteBatch& batch, bool sync) {
-  absl::Status status = database_->Write(batch, sync);
+  pauses_.Add(batch);
+  absl::Status status = pauses_.Note(database_->Write(batch, sync));
   if (!status.ok()) ++failed_writes_;
   return status;
 }
@@ -265,18 +272,6 @@ absl::Status RocksStoreImpl::AddLog(Draft& draft, const std::vector<wire::Captur
     if (!builder.empty()) RETURN_IF_ERROR(seal(job, builder));
   }
   return absl::OkStatus();
-}
-
-void RocksStoreImpl::AddMarks(Draft& draft, const std::vector<ReportMark>& marks) {
-  const int64_t now = clock_.WallNanos();
-  std::map<std::string, uint64_t> newest;
-  for (const ReportMark& mark : marks) {
-    uint64_t& sequence = newest[EncodeMarkKey(mark.host, mark.incarnation)];
-    sequence = std::max(sequence, mark.sequence);
-  }
-  for (const auto& [key, sequence] : newest) {
-    database_->Put(draft.batch, Family::kMarks, key, EncodeMark({sequence, now}));
-  }
 }
 
 absl::Status RocksStoreImpl::AddSealed(Draft& draft, const SealedChunk& chunk) {
@@ -338,11 +333,8 @@ absl::Status RocksStoreImpl::Flush() {
 // ---- Reading ----
 
 absl::StatusOr<uint64_t> RocksStoreImpl::StoredSequence(const std::string& host, uint64_t incarnation) {
-  ASSIGN_OR_RETURN(const std::optional<std::string> bytes,
-                   database_->Get(Family::kMarks, EncodeMarkKey(host, incarnation)));
-  if (!bytes.has_value()) return uint64_t{0};
-  ASSIGN_OR_RETURN(const MarkValue mark, DecodeMark(*bytes));
-  return mark.written_wall_ns < Cutoff(Family::kMarks) ? 0 : mark.sequence;
+  ASSIGN_OR_RETURN(const std::optional<MarkValue> mark, ReadMark(*database_, host, incarnation));
+  return !mark.has_value() || mark->written_wall_ns < Cutoff(Family::kMarks) ? 0 : mark->sequence;
 }
 
 absl::StatusOr<std::vector<wire::Incident>> RocksStoreImpl::LoadIncidents() {

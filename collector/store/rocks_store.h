@@ -94,13 +94,14 @@ class RocksStore : public HistoryStore {
  public:
   virtual RocksStoreStats stats() const = 0;
 
-  // Removes what has expired from the disk at once, instead of whenever RocksDB compacts. Rewrites everything.
+  // Removes what has expired from the disk at once, instead of whenever RocksDB compacts; of the log MakeRoom does.
+  // Rewrites everything.
   virtual absl::Status Compact() = 0;
 
-  // Has what goes before its time go: what is beyond the bytes of its kind, and if the disk is too full the oldest of
-  // the log, of points, of roll-ups and of resolved incidents, in this order. The newest ten minutes, open incidents
-  // and alerts that receivers have not taken stay. To be called about once a second, by one thread at a time; does a
-  // bounded part of the work.
+  // Removes what has expired of the log, and has what goes before its time go: what is beyond the bytes of its kind,
+  // and if the disk is too full the oldest of the log, of points, of roll-ups and of resolved incidents, in this order.
+  // The newest ten minutes, open incidents and alerts that receivers have not taken stay. To be called about once a
+  // second, by one thread at a time; does a bounded part of the work.
   virtual RoomReport MakeRoom() = 0;
 
   // Makes `directory`, which must not exist, a history of its own: everything for which a call had returned before this

@@ -1,5 +1,7 @@
 #include "collector/store/values.h"
 
+#include <limits>
+
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
@@ -183,6 +185,33 @@ std::string EncodeIncidentIds(uint64_t id) { return EncodeOne(id, AppendU64); }
 
 absl::StatusOr<uint64_t> DecodeIncidentIds(absl::string_view bytes) {
   return DecodeOne(bytes, "ids of incidents", &ByteReader::ReadU64);
+}
+
+std::string EncodePauses(const std::vector<Pause>& pauses) {
+  std::string bytes = EncodeOne(static_cast<uint32_t>(pauses.size()), AppendU32);
+  for (const Pause& pause : pauses) {
+    AppendOrderedI64(bytes, pause.from_wall_ns);
+    AppendOrderedI64(bytes, pause.until_wall_ns);
+  }
+  return bytes;
+}
+
+absl::StatusOr<std::vector<Pause>> DecodePauses(absl::string_view bytes) {
+  ByteReader reader(bytes);
+  RETURN_IF_ERROR(ReadFormat(reader, "pauses"));
+  uint32_t count = 0;
+  if (!reader.ReadU32(count) || count > HistoryAge::kMostPauses) return Malformed("pauses");
+  std::vector<Pause> pauses(count);
+  int64_t behind_ns = std::numeric_limits<int64_t>::min();
+  for (Pause& pause : pauses) {
+    if (!reader.ReadOrderedI64(pause.from_wall_ns) || !reader.ReadOrderedI64(pause.until_wall_ns) ||
+        pause.from_wall_ns < behind_ns || pause.until_wall_ns <= pause.from_wall_ns) {
+      return Malformed("pauses");
+    }
+    behind_ns = pause.until_wall_ns;
+  }
+  if (!reader.empty()) return Malformed("pauses");
+  return pauses;
 }
 
 std::string EncodeSchemaVersion(uint32_t version) { return EncodeOne(version, AppendU32); }

@@ -7,9 +7,11 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "collector/store/history_age.h"
 #include "proto/admin.pb.h"
 #include "proto/incident.pb.h"
 #include "proto/query.pb.h"
@@ -88,6 +90,10 @@ absl::StatusOr<uint64_t> DecodeNumberOffset(absl::string_view bytes);
 // Up to where ids of incidents may be given out: format (1) = 1 · id (8).
 std::string EncodeIncidentIds(uint64_t id);
 absl::StatusOr<uint64_t> DecodeIncidentIds(absl::string_view bytes);
+
+// Pauses that age nothing (history_age.h), by time: format (1) = 1 · count (4) · from (8) and until (8) of each.
+std::string EncodePauses(const std::vector<Pause>& pauses);
+absl::StatusOr<std::vector<Pause>> DecodePauses(absl::string_view bytes);
 
 // format (1) = 1 · version (4). This one layout never changes, so that every version can tell which one it meets.
 std::string EncodeSchemaVersion(uint32_t version);

@@ -31,6 +31,7 @@ void DecodeSmallValues(absl::string_view bytes) {
   if (const auto index = DecodeIndex(bytes); index.ok()) CHECK(EncodeIndex(*index) == bytes);
   if (const auto version = DecodeSchemaVersion(bytes); version.ok()) CHECK(EncodeSchemaVersion(*version) == bytes);
   if (const auto seen = DecodeSeen(bytes); seen.ok()) CHECK(EncodeSeen(*seen) == bytes);
+  if (const auto pauses = DecodePauses(bytes); pauses.ok()) CHECK(EncodePauses(*pauses) == bytes);
   if (const auto offset = DecodeNumberOffset(bytes); offset.ok()) CHECK(EncodeNumberOffset(*offset) == bytes);
   if (const auto event = DecodeIncidentEvent(bytes); event.ok()) {
     CHECK(DecodeIncidentEvent(EncodeIncidentEvent(*event)).ok());

@@ -105,6 +105,7 @@ void WriteStorageSeeds(const std::filesystem::path& directory) {
   Write(directory / "mark", EncodeMark({3, kNow}));
   Write(directory / "seen", EncodeSeen(kNow));
   Write(directory / "number_offset", EncodeNumberOffset(17));
+  Write(directory / "pauses", EncodePauses({{kNow, kNow + 1}}));
   Write(directory / "alert_key", EncodeAlertKey({5, "webhook https://receiver.example.org/"}));
   Write(directory / "audit_key", EncodeAuditKey({AuditKind::kRefusal, 6}));
   wire::AuditRecord record;
