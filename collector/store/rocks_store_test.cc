@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -14,6 +15,7 @@
 #include "base/metric_catalog.h"
 #include "base/testing/status_matchers.h"
 #include "collector/store/history_store.h"
+#include "collector/store/log_chunk.h"
 #include "collector/store/rocks_store.h"
 #include "collector/store/rocks_store_fixture.h"
 #include "proto/capture.pb.h"
@@ -114,6 +116,45 @@ TEST_F(RocksStoreTest, LogComesBackPerJobInOrderAlsoAfterReopening) {
   }
   ASSERT_OK(store_->Write({.log = {Watermark("a", now() + 3)}}));
   EXPECT_EQ(LogTimes("a").size(), 5u);
+}
+
+TEST_F(RocksStoreTest, AScanFromAnyMomentGivesWhatTheWholeHasFromThereOn) {
+  Open();
+  // Chunks of many lengths, with gaps between them and moments that two of them share.
+  std::vector<int64_t> all;
+  for (int64_t chunk = 0; chunk < 40; ++chunk) {
+    StoreBatch batch;
+    for (int64_t i = 0; i <= chunk % 7; ++i) {
+      all.push_back(now());
+      batch.log.push_back(Watermark("a", now()));
+      clock_.Advance((chunk % 3) * i * kNanosPerSecond);
+    }
+    ASSERT_OK(store_->Write(batch));
+    clock_.Advance((chunk % 5) * kNanosPerSecond);
+  }
+  for (const int64_t moment : all) {
+    for (const int64_t from : {moment - 1, moment, moment + 1}) {
+      const std::vector<int64_t> expected(std::lower_bound(all.begin(), all.end(), from), all.end());
+      ASSERT_EQ(LogTimes("a", from), expected) << from - all.front();
+    }
+  }
+}
+
+TEST_F(RocksStoreTest, AScanDoesNotUnpackChunksThatEndBeforeIt) {
+  Open();
+  ASSERT_OK(store_->Write({.log = {Watermark("a", now()), Watermark("a", now() + 5)}}));
+  LogChunkBuilder builder;
+  ASSERT_TRUE(builder.Add(Watermark("a", now())));
+  ASSERT_TRUE(builder.Add(Watermark("a", now() + 5)));
+  std::string broken = builder.Seal();
+  broken.resize(broken.size() - 3);
+  ASSERT_NO_FATAL_FAILURE(Scribble(Family::kLog, broken));
+  ASSERT_OK(store_->Write({.log = {Watermark("a", now() + 6)}}));
+  EXPECT_THAT(LogTimes("a", now() + 6), ElementsAre(now() + 6));
+  EXPECT_EQ(store_->stats().corrupt_records, 0u) << "whoever unpacks it sees that it is broken";
+  EXPECT_THAT(store_->ScanLog("a", now() + 5, kForever, [](const wire::CaptureEntry&) { return true; }),
+              StatusIs(absl::StatusCode::kDataLoss, _));
+  EXPECT_EQ(store_->stats().corrupt_records, 1u);
 }
 
 TEST_F(RocksStoreTest, ScanStopsWhenAskedAndKnowsUnknownJobs) {
