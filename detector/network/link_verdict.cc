@@ -21,7 +21,7 @@
 namespace lockstep {
 namespace {
 
-// Paths that are slow in the same steps: chance slows one at a time.
+// Paths of the network that are slow in the same steps: chance, which others that share it are, slows one at a time.
 constexpr size_t kMinAgreeing = 2;
 // As many as a sentence lists.
 constexpr size_t kHostsShown = 8;
@@ -231,7 +231,8 @@ class LinkSearch {
     for (const PathCause& cause : Vote([](const SlowPath& path) { return path.slow || path.at_times; })) {
       const bool lasting = std::any_of(cause.paths.begin(), cause.paths.end(),
                                        [&](int32_t path) { return slow_[static_cast<size_t>(path)].slow; });
-      if (lasting || cause.paths.size() >= kMinAgreeing) AddAtTimes(cause);
+      const bool is_shared = cause.kind != PathCauseKind::kInside;
+      if (lasting || !is_shared || cause.paths.size() >= kMinAgreeing) AddAtTimes(cause);
     }
     return std::move(links_);
   }

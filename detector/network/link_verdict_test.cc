@@ -126,6 +126,19 @@ TEST_F(FindSlowLinksTest, OnePathThatIsSlowAtTimesIsChance) {
   EXPECT_TRUE(Find().empty());
 }
 
+TEST_F(FindSlowLinksTest, AnNvlinkThatIsSlowAtTimesNeedsNoSecondPath) {
+  for (int32_t host = 0; host < 12; ++host) {
+    AddPath({host * kGpus, host * kGpus + 1}, false,
+            [host](size_t step) { return host == 3 && step >= 10 && step % 3 == 0; });
+    table_.paths.back().crosses_hosts = false;
+  }
+  const std::vector<SlowLink> links = Find();
+  ASSERT_EQ(links.size(), 1u);
+  EXPECT_EQ(links[0].verdict.verdict_class, VerdictClass::kNvlinkSlow);
+  EXPECT_EQ(links[0].verdict.culprits[0].host, "h3");
+  EXPECT_EQ(links[0].verdict.first_step, 12);
+}
+
 TEST_F(FindSlowLinksTest, ACauseAmongMoreThanAQuarterOfTheHostsNamesNobody) {
   for (const size_t members : {size_t{3}, size_t{4}}) {
     table_ = {.steps = kSteps};
