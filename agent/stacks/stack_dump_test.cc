@@ -322,5 +322,56 @@ TEST(StackTallyTest, WhatIsTooMuchGoesFromTheEnd) {
   EXPECT_THAT(dump.names(), Not(Contains("of nobody")));
 }
 
+TEST(StackTallyTest, AThreadThatIsTooLargeLosesStacksAndTheAnswerKeepsItsLimit) {
+  StackTally tally;
+  ThreadList list;
+  for (int tid = 1; tid <= 3; ++tid)
+    list.threads.push_back({.tid = tid, .name = "t", .state = 'S', .frames = {"futex"}});
+  for (int moment = 0; moment < static_cast<int>(StackTally::kMaxStacksOfThread); ++moment) {
+    PythonSample python;
+    NativeSample native;
+    PythonStack& stack = python.stacks.emplace_back();
+    stack.tid = 1;
+    NativeStack of_c;
+    for (int depth = 0; depth < 128; ++depth) {
+      stack.frames.push_back(absl::StrCat(std::string(240, 'p'), moment, ".", depth));
+      of_c.frames.push_back(absl::StrCat(std::string(180, 'c'), moment, ".", depth));
+    }
+    native.stacks.emplace_back(1, of_c);
+    tally.Add(list, python, native);
+  }
+  wire::StackDump dump;
+  tally.Fill(1, dump);
+  EXPECT_LE(dump.ByteSizeLong(), StackTally::kMaxBytes);
+  EXPECT_GT(dump.ByteSizeLong(), StackTally::kMaxBytes / 2);
+  ASSERT_EQ(dump.threads_size(), 1);
+  EXPECT_GE(dump.threads(0).python_size(), 4);
+  EXPECT_EQ(dump.threads(0).kernel_size(), 1) << "what is small finds room";
+  EXPECT_EQ(dump.stacks_lost(),
+            2 * StackTally::kMaxStacksOfThread - dump.threads(0).python_size() - dump.threads(0).native_size());
+  EXPECT_EQ(dump.threads_left_out(), 2u);
+}
+
+TEST(StackTallyTest, WhatItKeepsIsBounded) {
+  StackTally tally;
+  ThreadList list;
+  for (int tid = 1; tid <= static_cast<int>(kMaxListedThreads); ++tid)
+    list.threads.push_back({.tid = tid, .name = "t"});
+  for (int moment = 0; moment < 3; ++moment) {
+    NativeSample native;
+    for (const KernelThread& thread : list.threads) {
+      NativeStack stack;
+      for (int depth = 0; depth < 128; ++depth) stack.frames.push_back(absl::StrCat(std::string(180, 'c'), moment));
+      native.stacks.emplace_back(thread.tid, stack);
+    }
+    tally.Add(list, PythonSample(), native);
+  }
+  EXPECT_LE(tally.kept_bytes(), StackTally::kMaxKeptBytes);
+  EXPECT_GT(tally.kept_bytes(), StackTally::kMaxKeptBytes / 2);
+  wire::StackDump dump;
+  tally.Fill(1, dump);
+  EXPECT_GT(dump.stacks_lost(), 256u);
+}
+
 }  // namespace
 }  // namespace lockstep
