@@ -11,6 +11,7 @@
 #include "agent/profiles/profiler.h"
 #include "agent/rooted_fs.h"
 #include "agent/stacks/stack_dump.h"
+#include "agent/stacks/stack_turns.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
 
@@ -18,9 +19,9 @@ namespace lockstep {
 
 namespace {
 
-absl::StatusOr<std::string> ReadStacks(const std::string& root, const DemandCall& call) {
+absl::StatusOr<std::string> ReadStacks(const std::string& root, StackTurns& turns, const DemandCall& call) {
   ASSIGN_OR_RETURN(const RootedFs fs, RootedFs::Open(root));
-  return DumpStacks(fs, call, RealClock());
+  return DumpStacks(fs, call, turns, RealClock());
 }
 
 std::unique_ptr<FabricEndpoint> OpenFabric(const AgentOptions& options) {
@@ -34,8 +35,9 @@ std::unique_ptr<FabricEndpoint> OpenFabric(const AgentOptions& options) {
 AgentDemands OpenDemands(const AgentOptions& options) {
   AgentDemands demands;
   if (options.stacks) {
+    const auto turns = std::make_shared<StackTurns>();
     demands.kinds.push_back(
-        {"stacks", [root = options.root](const DemandCall& call) { return ReadStacks(root, call); }});
+        {"stacks", [root = options.root, turns](const DemandCall& call) { return ReadStacks(root, *turns, call); }});
   }
   if (options.kineto_endpoint) demands.fabric = OpenFabric(options);
   if (demands.fabric != nullptr) {

@@ -46,8 +46,9 @@ struct FrameRules {
 };
 
 // The rules at `pc` by the index at `frame_index`; none = nothing is known of that function, or what is there is broken
-// or of an unusual form. Reads at most kMaxFrameInfoBytes behind what the index leads to. Pure, but for the reading.
-inline constexpr uint64_t kMaxFrameInfoBytes = 16'384;
+// or of an unusual form. An entry has at most kMaxFrameInfoBytes; those of compilers have hundreds. Pure, but for the
+// reading.
+inline constexpr uint64_t kMaxFrameInfoBytes = 4'096;
 absl::optional<FrameRules> FindFrameRules(RemoteMemory& memory, uint64_t frame_index, uint64_t pc);
 
 }  // namespace lockstep

@@ -4,8 +4,10 @@
 #include <elf.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <memory>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -17,6 +19,8 @@ namespace {
 
 constexpr uint32_t kMaxBuckets = 1 << 20;
 constexpr size_t kSymbolsOfRead = 256;
+constexpr size_t kPageBytes = 4'096;
+constexpr size_t kNumbersOfRead = kPageBytes / sizeof(uint32_t);
 
 // Without parameters and templates' arguments: what tells functions apart for a reader. ';' separates folded stacks.
 std::string Readable(std::string name) {
@@ -35,34 +39,37 @@ std::string Readable(std::string name) {
 }  // namespace
 
 size_t FunctionNames::Count(const ElfTables& tables) {
-  const absl::optional<SymbolHash> table = ReadSymbolHash(memory_, tables);
+  const absl::optional<SymbolHash> table = ReadSymbolHash(tables_, tables);
   if (!table.has_value() || table->buckets > kMaxBuckets) return 0;
-  std::vector<uint32_t> buckets(table->buckets);
-  if (!memory_.Read(table->buckets_at, buckets.data(), buckets.size() * sizeof(uint32_t))) return 0;
-  uint64_t last = *std::max_element(buckets.begin(), buckets.end());
+  std::array<uint32_t, kNumbersOfRead> numbers;
+  uint32_t last = 0;
+  for (size_t first = 0; first < table->buckets; first += kNumbersOfRead) {
+    const size_t count = std::min<size_t>(kNumbersOfRead, table->buckets - first);
+    const uint64_t at = table->buckets_at + first * sizeof(uint32_t);
+    if (!tables_.Read(at, numbers.data(), count * sizeof(uint32_t))) return 0;
+    last = std::max(last, *std::max_element(numbers.begin(), numbers.begin() + count));
+  }
   if (last < table->first_symbol) return table->first_symbol;
   // The chain of the last bucket ends with a number that is odd.
-  for (size_t i = 0; i < kMaxSymbols; ++i, ++last) {
-    const auto hash = memory_.Get<uint32_t>(table->ChainOf(last));
-    if (!hash.has_value()) return 0;
-    if ((*hash & 1) != 0) return last + 1;
+  for (uint64_t symbol = last; symbol - last < kMaxSymbols;) {
+    // Up to the end of its page: what lies behind the table may not be readable.
+    const uint64_t at = table->ChainOf(symbol);
+    const size_t count = std::max<size_t>(1, (kPageBytes - at % kPageBytes) / sizeof(uint32_t));
+    if (!tables_.Read(at, numbers.data(), count * sizeof(uint32_t))) return 0;
+    const auto end = numbers.begin() + count;
+    const auto odd = std::find_if(numbers.begin(), end, [](uint32_t number) { return (number & 1) != 0; });
+    symbol += static_cast<uint64_t>(odd - numbers.begin());
+    if (odd != end) return symbol + 1;
   }
   return 0;
 }
 
-const std::vector<FunctionNames::Symbol>& FunctionNames::SymbolsOf(const MappedCode& code, const ElfTables& tables) {
-  const auto [place, is_new] = symbols_.try_emplace(code.base);
-  std::vector<Symbol>& symbols = place->second;
-  if (!is_new || tables.symbols == 0 || tables.strings == 0) return symbols;
-  const size_t count = Count(tables);
-  if (kept_ + count > kMaxSymbols) {
-    ++left_out_;
-    return symbols;
-  }
+std::vector<FunctionNames::Symbol> FunctionNames::ReadSymbols(const ElfTables& tables, size_t count) {
+  std::vector<Symbol> symbols;
   std::vector<Elf64_Sym> read(kSymbolsOfRead);
   for (size_t first = 0; first < count; first += kSymbolsOfRead) {
     read.resize(std::min(kSymbolsOfRead, count - first));
-    if (!memory_.Read(tables.symbols + first * sizeof(Elf64_Sym), read.data(), read.size() * sizeof(Elf64_Sym))) break;
+    if (!tables_.Read(tables.symbols + first * sizeof(Elf64_Sym), read.data(), read.size() * sizeof(Elf64_Sym))) break;
     for (const Elf64_Sym& symbol : read) {
       const unsigned type = ELF64_ST_TYPE(symbol.st_info);
       if ((type != STT_FUNC && type != STT_GNU_IFUNC) || symbol.st_value == 0 || symbol.st_shndx == SHN_UNDEF) continue;
@@ -70,16 +77,30 @@ const std::vector<FunctionNames::Symbol>& FunctionNames::SymbolsOf(const MappedC
                          static_cast<uint32_t>(std::min<uint64_t>(symbol.st_size, UINT32_MAX)), symbol.st_name});
     }
   }
+  if (budget_.spent()) return {};
   symbols.shrink_to_fit();
-  kept_ += symbols.size();
   std::stable_sort(symbols.begin(), symbols.end(), [](const Symbol& a, const Symbol& b) { return a.begin < b.begin; });
   return symbols;
+}
+
+const std::vector<FunctionNames::Symbol>& FunctionNames::SymbolsOf(const MappedCode& code, const ElfTables& tables) {
+  const auto known = symbols_.find(code.base);
+  if (known != symbols_.end()) return known->second;
+  const bool has_table = tables.symbols != 0 && tables.strings != 0;
+  const size_t count = has_table ? Count(tables) : 0;
+  const bool has_room = kept_ + count <= kMaxSymbols;
+  std::vector<Symbol> symbols;
+  if (has_room) symbols = ReadSymbols(tables, count);
+  if (budget_.spent()) return none_;
+  if (!has_room) ++left_out_;
+  kept_ += symbols.size();
+  return symbols_[code.base] = std::move(symbols);
 }
 
 std::string FunctionNames::NameAt(uint64_t address) {
   std::string name;
   char part[32] = {};
-  while (name.size() <= kMaxMangledBytes && memory_.Read(address + name.size(), part, sizeof part)) {
+  while (name.size() <= kMaxMangledBytes && names_.Read(address + name.size(), part, sizeof part)) {
     const char* const end = std::find(part, part + sizeof part, '\0');
     name.append(part, static_cast<size_t>(end - part));
     if (end != part + sizeof part) break;

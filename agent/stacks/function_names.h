@@ -1,7 +1,8 @@
 // Names of functions of C and C++ by their addresses, from the exported symbols of the files that a process has mapped.
 //
 // Functions that a file does not export have no name in memory: they are told by the distance of their beginning from
-// the file's. Everything read is hostile: tables are bounded, names are cut and made printable.
+// the file's. Everything read is hostile: tables are bounded, names are cut and made printable. A table that the budget
+// of work did not suffice for is none, and is read anew the next time.
 
 #ifndef LOCKSTEP_AGENT_STACKS_FUNCTION_NAMES_H_
 #define LOCKSTEP_AGENT_STACKS_FUNCTION_NAMES_H_
@@ -15,18 +16,22 @@
 #include "agent/stacks/elf_tables.h"
 #include "agent/stacks/mapped_code.h"
 #include "agent/stacks/remote_memory.h"
+#include "agent/stacks/work_budget.h"
 
 namespace lockstep {
 
-// Borrows `memory`. Not thread-safe.
+// Borrows all. Not thread-safe.
 class FunctionNames {
  public:
-  static constexpr size_t kMaxSymbols = 1 << 19;  // of all files together; 16 bytes each
+  static constexpr size_t kMaxSymbols =
+      1 << 19;  // of all files together; 16 bytes each, half as much while they are read
   static constexpr size_t kMaxNameBytes = 120;
   // A demangler goes as deep as a name asks for: what is longer stays as it is.
   static constexpr size_t kMaxMangledBytes = 256;
 
-  explicit FunctionNames(RemoteMemory& memory) : memory_(memory) {}
+  // `tables`: where what is read once comes from, whatever has its size. `names`: where names come from.
+  FunctionNames(RemoteMemory& tables, RemoteMemory& names, const WorkBudget& budget)
+      : tables_(tables), names_(names), budget_(budget) {}
 
   // "ncclGroupEnd (libnccl.so.2)", "+0x1a2b0 (libcuda.so.1)". `function_begin`: of the function with the address, by
   // its frame rules; 0 = unknown.
@@ -34,6 +39,7 @@ class FunctionNames {
 
   // Files whose symbols found no room.
   size_t left_out() const { return left_out_; }
+  size_t bytes_kept() const { return kept_ * sizeof(Symbol); }
 
  private:
   struct Symbol {
@@ -47,7 +53,13 @@ class FunctionNames {
   size_t Count(const ElfTables& tables);
   std::string NameAt(uint64_t address);
 
-  RemoteMemory& memory_;
+  // Those of the functions; empty where the budget did not suffice.
+  std::vector<Symbol> ReadSymbols(const ElfTables& tables, size_t count);
+
+  RemoteMemory& tables_;
+  RemoteMemory& names_;
+  const WorkBudget& budget_;
+  const std::vector<Symbol> none_;
   std::map<uint64_t, std::vector<Symbol>> symbols_;  // by the base of the file, each by rising begin
   size_t kept_ = 0;
   size_t left_out_ = 0;

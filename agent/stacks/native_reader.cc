@@ -1,6 +1,7 @@
 #include "agent/stacks/native_reader.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "agent/stacks/call_site.h"
 
@@ -8,24 +9,33 @@ namespace lockstep {
 namespace {
 
 constexpr size_t kWord = sizeof(uint64_t);
-constexpr size_t kMaxPlaces = 1 << 16;
 constexpr size_t kFramePointer = 6;  // rbp
 
 using Kind = FrameRule::Kind;
 
 }  // namespace
 
-NativeReader::NativeReader(RemoteMemory& memory, absl::string_view maps)
-    : code_memory_(memory, kMaxCodePages),
-      stack_memory_(memory, kMaxStackPages),
+NativeReader::NativeReader(RemoteMemory& memory, absl::string_view maps, std::function<bool()> is_over)
+    : budget_(kMaxWork, std::move(is_over)),
+      memory_(memory, budget_),
+      code_memory_(memory_, kMaxCodePages, budget_),
+      stack_memory_(memory_, kMaxStackPages, budget_),
       code_(FindMappedCode(maps)),
       data_(FindMappedData(maps)),
-      names_(code_memory_) {}
+      names_(memory_, code_memory_, budget_) {}
+
+size_t NativeReader::bytes_kept() const {
+  return code_memory_.bytes_kept() + stack_memory_.bytes_kept() + names_.bytes_kept() +
+         places_.capacity() * sizeof(decltype(places_)::value_type);
+}
 
 const ElfTables& NativeReader::TablesOf(const MappedCode& code) {
-  const auto [place, is_new] = tables_.try_emplace(code.base);
-  if (is_new && code.base != 0) place->second = ReadElfTables(code_memory_, code.base).value_or(ElfTables{});
-  return place->second;
+  const auto known = tables_.find(code.base);
+  if (known != tables_.end()) return known->second;
+  ElfTables tables;
+  if (code.base != 0) tables = ReadElfTables(code_memory_, code.base).value_or(ElfTables{});
+  if (budget_.spent()) return no_tables_;
+  return tables_[code.base] = tables;
 }
 
 // A return address may lie behind the end of its function, which ends with the call.
@@ -34,9 +44,12 @@ const NativeReader::Place& NativeReader::PlaceOf(uint64_t pc, bool innermost) {
   if (const auto known = places_.find(address); known != places_.end()) return known->second;
   Place place = {.code = CodeAt(code_, address)};
   if (place.code != nullptr) place.rules = FindFrameRules(code_memory_, TablesOf(*place.code).frame_index, address);
-  if (places_.size() < kMaxPlaces) return places_[address] = std::move(place);
-  unkept_ = std::move(place);
-  return unkept_;
+  if (budget_.spent()) {
+    unkept_ = std::move(place);
+    return unkept_;
+  }
+  if (places_.size() >= kMaxPlaces) places_.clear();
+  return places_[address] = std::move(place);
 }
 
 absl::optional<NativeReader::Registers> NativeReader::CallerOf(const Registers& registers, const FrameRules& rules,
@@ -61,7 +74,7 @@ absl::optional<NativeReader::Registers> NativeReader::CallerOf(const Registers& 
 }
 
 void NativeReader::Climb(Registers registers, int searches_left, bool strict, Way& way) {
-  while (++steps_ <= kMaxSteps) {
+  while (++steps_ <= kMaxSteps && budget_.Take(1)) {
     const uint64_t pc = registers.values[kReturnAddress];
     const Place place = PlaceOf(pc, way.places.empty());
     if (place.code == nullptr) return;
@@ -136,6 +149,9 @@ bool NativeReader::Search(const Registers& registers, const Place& place, int se
 }
 
 NativeStack NativeReader::Read(uint64_t pc, uint64_t stack_pointer) {
+  const NativeStack nothing = {.cut = true};
+  if (!budget_.spent()) budget_.Ask();
+  if (budget_.spent()) return nothing;
   stack_memory_.Clear();
   Registers registers;
   registers.Set(kReturnAddress, pc);
@@ -146,7 +162,7 @@ NativeStack NativeReader::Read(uint64_t pc, uint64_t stack_pointer) {
     Way tried;
     Climb(registers, kMaxSearches, strict, tried);
     if (tried.places.size() >= way.places.size() || tried.whole) way = std::move(tried);
-    if (way.whole || way.deep) break;
+    if (way.whole || way.deep || budget_.spent()) break;
   }
   NativeStack stack = {.places = way.places, .cut = !way.whole, .searched = way.searched};
   for (size_t i = 0; i < way.places.size(); ++i) {
@@ -155,6 +171,7 @@ NativeStack NativeReader::Read(uint64_t pc, uint64_t stack_pointer) {
     stack.frames.push_back(names_.Describe(*place.code, TablesOf(*place.code), address,
                                            place.rules.has_value() ? place.rules->function_begin : 0));
   }
+  if (budget_.spent()) return nothing;
   std::reverse(stack.frames.begin(), stack.frames.end());
   std::reverse(stack.places.begin(), stack.places.end());
   return stack;

@@ -8,7 +8,8 @@
 // that is a search, and counted. What an
 // older call has left on the stack, or a list of addresses, is told from callers by whom the call calls and by the
 // frame pointer beside it, unless no address passes that. A thread that runs, in user space or in the kernel, is not
-// read. The memory may hold anything: frames, searches and steps are bounded. x86-64 only.
+// read. The memory may hold anything: frames, searches, steps of a thread, the work of all threads of one sample
+// (kMaxWork) and what is kept (kMaxBytes) are bounded. x86-64 only.
 
 #ifndef LOCKSTEP_AGENT_STACKS_NATIVE_READER_H_
 #define LOCKSTEP_AGENT_STACKS_NATIVE_READER_H_
@@ -16,6 +17,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -28,7 +30,9 @@
 #include "agent/stacks/frame_rules.h"
 #include "agent/stacks/function_names.h"
 #include "agent/stacks/mapped_code.h"
+#include "agent/stacks/metered_memory.h"
 #include "agent/stacks/remote_memory.h"
+#include "agent/stacks/work_budget.h"
 
 namespace lockstep {
 
@@ -47,8 +51,11 @@ class NativeReader {
   static constexpr size_t kMaxSearchBytes = 16'384;  // of the stack, for one frame
   static constexpr int kMaxSearches = 8;             // behind each other
   static constexpr size_t kMaxSteps = 5'000;         // from caller to caller, of one thread, searches included
-  static constexpr size_t kMaxCodePages = 8'192;     // 32 MiB
+  static constexpr uint64_t kMaxWork = 4'000'000;    // units of a sample: some 200 ms
+  static constexpr size_t kMaxCodePages = 1'024;     // 4 MiB
   static constexpr size_t kMaxStackPages = 256;      // 1 MiB
+  static constexpr size_t kMaxPlaces = 3'584;        // what is known of addresses in code: less than 2 MiB
+  static constexpr size_t kMaxBytes = 16 << 20;      // of all that, and of the names' tables (8 MiB)
 
 #ifdef __x86_64__
   static constexpr bool kIsSupported = true;
@@ -56,11 +63,21 @@ class NativeReader {
   static constexpr bool kIsSupported = false;
 #endif
 
-  // `maps`: the text of /proc/PID/maps.
-  NativeReader(RemoteMemory& memory, absl::string_view maps);
+  // `maps`: the text of /proc/PID/maps. `is_over`: asked about each millisecond of work, whether to stop; empty =
+  // never.
+  NativeReader(RemoteMemory& memory, absl::string_view maps, std::function<bool()> is_over = nullptr);
 
-  // Of a thread that waits at `pc` with this stack pointer.
+  // Another sample: it may cost kMaxWork, whatever the one before has cost.
+  void BeginSample() { budget_.Refill(); }
+
+  // Of a thread that waits at `pc` with this stack pointer. No frames, and cut, when spent().
   NativeStack Read(uint64_t pc, uint64_t stack_pointer);
+
+  // The work of this sample is used up, or it is over: threads that are not read by now will not be.
+  bool spent() const { return budget_.spent(); }
+
+  // At most kMaxBytes.
+  size_t bytes_kept() const;
 
   // Files whose functions have no names, for want of room.
   size_t files_without_names() const { return names_.left_out(); }
@@ -100,6 +117,8 @@ class NativeReader {
   // The caller's registers; none = the stack cannot be read, or the rules do not tell the return address.
   absl::optional<Registers> CallerOf(const Registers& registers, const FrameRules& rules, uint64_t cfa);
 
+  WorkBudget budget_;
+  MeteredMemory memory_;
   CachedMemory code_memory_;   // of files, which do not change
   CachedMemory stack_memory_;  // of the thread that is read
   const std::vector<MappedCode> code_;
@@ -107,8 +126,9 @@ class NativeReader {
   FunctionNames names_;
   std::map<uint64_t, ElfTables> tables_;         // by the base of the file
   absl::flat_hash_map<uint64_t, Place> places_;  // by address; bounded by kMaxPlaces
-  Place unkept_;                                 // the last that found no room
-  size_t steps_ = 0;                             // of this thread
+  Place unkept_;                                 // the last that the budget did not suffice for
+  const ElfTables no_tables_;
+  size_t steps_ = 0;  // of this thread
 };
 
 }  // namespace lockstep

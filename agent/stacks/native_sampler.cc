@@ -1,5 +1,8 @@
 #include "agent/stacks/native_sampler.h"
 
+#include <algorithm>
+#include <cstddef>
+
 #include "absl/strings/str_cat.h"
 
 namespace lockstep {
@@ -7,12 +10,30 @@ namespace lockstep {
 NativeSample NativeSampler::Sample(const ThreadList& threads) {
   NativeSample sample;
   if (!NativeReader::kIsSupported || !threads.has_syscalls) return sample;
-  for (const KernelThread& thread : threads.threads) {
+  reader_.BeginSample();
+  const size_t first = next_, count = threads.threads.size();
+  bool is_fresh = true, is_spent = false;
+  for (size_t i = 0; i < count; ++i) {
+    const size_t index = (first + i) % count;
+    const KernelThread& thread = threads.threads[index];
     if (thread.place.pc == 0) {
       ++running_;
       continue;
     }
+    if (too_much_.count(thread.tid) > 0) {
+      ++unread_;
+      continue;
+    }
     NativeStack stack = reader_.Read(thread.place.pc, thread.place.stack_pointer);
+    if (reader_.spent()) {
+      ++unread_;
+      if (is_fresh) too_much_.insert(thread.tid);
+      if (!is_spent) next_ = index;
+      is_fresh = false;
+      is_spent = true;
+      continue;
+    }
+    is_fresh = false;
     if (ReadThreadPlace(root_, pid_, thread.tid).text != thread.place.text) {
       ++sample.lost;
       continue;
@@ -32,6 +53,10 @@ std::vector<std::string> NativeSampler::LeftOut() const {
   if (running_ > 0) {
     sentences.push_back(
         absl::StrCat("no functions of C in ", running_, " samples of threads that ran: they would have to be stopped"));
+  }
+  if (unread_ > 0) {
+    sentences.push_back(
+        absl::StrCat("no functions of C in ", unread_, " samples of threads: reading them took too much work or time"));
   }
   if (cut_ > 0) {
     sentences.push_back(

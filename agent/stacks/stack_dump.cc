@@ -1,7 +1,9 @@
 #include "agent/stacks/stack_dump.h"
 
 #include <algorithm>
+#include <functional>
 #include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
@@ -18,12 +20,36 @@ namespace lockstep {
 namespace {
 
 constexpr size_t kMaxMapsBytes = 8 << 20;  // of a process with thousands of libraries
+constexpr int64_t kTurnPollNanos = 20 * kNanosPerMilli;
+
+// A turn for as long as this lives, if one came in time.
+class Turn {
+ public:
+  // Waits until `until_ns` at most, or the agent ends.
+  Turn(StackTurns& turns, StopSignal& stop, int64_t until_ns, const Clock& clock) : turns_(turns) {
+    do {
+      taken_ = turns_.Take();
+    } while (!taken_ && clock.MonotonicNanos() < until_ns && !stop.WaitFor(kTurnPollNanos));
+  }
+  ~Turn() {
+    if (taken_) turns_.GiveBack();
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+  bool taken() const { return taken_; }
+
+ private:
+  StackTurns& turns_;
+  bool taken_ = false;
+};
 
 // One dump under way. Not thread-safe.
 class StackSampler {
  public:
-  StackSampler(const RootedFs& root, const DemandedProcess& process)
-      : root_(root), process_(process), memory_(process.pid) {}
+  // `is_over`: whether to stop in the middle of a sample.
+  StackSampler(const RootedFs& root, const DemandedProcess& process, std::function<bool()> is_over)
+      : root_(root), process_(process), is_over_(std::move(is_over)), memory_(process.pid) {}
 
   // NOT_FOUND when the process is another one, or gone.
   absl::Status Check() const { return CheckIn(root_); }
@@ -41,8 +67,10 @@ class StackSampler {
     const absl::Status& why = memory_.status().ok() ? found.status() : memory_.status();
     if (found.ok()) python_ = *found;
     if (!found.ok()) left_out_.insert(absl::StrCat("no functions of Python: ", why.message()));
-    if (maps.ok() && memory_.status().ok()) native_.emplace(root_, process_.pid, memory_, *maps);
+    if (maps.ok() && memory_.status().ok()) native_.emplace(root_, process_.pid, memory_, *maps, is_over_);
   }
+
+  void LeaveOut(std::string why) { left_out_.insert(std::move(why)); }
 
   absl::Status Sample() {
     ASSIGN_OR_RETURN(const ThreadList threads, ListThreads(root_, process_.pid));
@@ -83,6 +111,7 @@ class StackSampler {
 
   const RootedFs& root_;
   const DemandedProcess& process_;
+  const std::function<bool()> is_over_;
   ProcessMemory memory_;
   absl::optional<PythonReader> python_;
   absl::optional<NativeSampler> native_;
@@ -92,27 +121,40 @@ class StackSampler {
 
 }  // namespace
 
-absl::StatusOr<std::string> DumpStacks(const RootedFs& root, const DemandCall& call, const Clock& clock) {
+absl::StatusOr<std::string> DumpStacks(const RootedFs& root, const DemandCall& call, StackTurns& turns,
+                                       const Clock& clock) {
   wire::StackParameters parameters;
   if (!parameters.ParseFromString(call.parameters)) return absl::InvalidArgumentError("parameters cannot be read");
   const uint32_t samples =
       parameters.samples() == 0 ? kDefaultStackSamples : std::min(parameters.samples(), kMaxStackSamples);
   const int64_t span_ns =
       parameters.span_ns() <= 0 ? kDefaultStackSpanNanos : std::min(parameters.span_ns(), kMaxStackSpanNanos);
-  StackSampler sampler(root, call.process);
+  const int64_t end_ns = call.deadline_ns - kAnswerNanos;
+  // Before all that takes memory.
+  const Turn turn(turns, call.stop, end_ns - kShortestLookNanos, clock);
+  StackSampler sampler(root, call.process,
+                       [&call, &clock, end_ns] { return call.stop.stopped() || clock.MonotonicNanos() >= end_ns; });
   RETURN_IF_ERROR(sampler.Check());
-  sampler.FindFunctions();
+  if (turn.taken()) {
+    sampler.FindFunctions();
+  } else {
+    sampler.LeaveOut("no functions of Python or C: other processes were looked into all the time");
+  }
   wire::StackDump dump;
   const int64_t begin_ns = clock.MonotonicNanos();
   int64_t last_ns = begin_ns;
   for (uint32_t i = 0; i < samples; ++i) {
     const int64_t due_ns = begin_ns + (samples == 1 ? 0 : span_ns * i / (samples - 1));
-    if (i > 0 && due_ns > call.deadline_ns) break;
+    if (i > 0 && std::max(due_ns, clock.MonotonicNanos()) >= end_ns) {
+      sampler.LeaveOut(absl::StrCat(samples - i, " of ", samples, " samples: the time was over"));
+      break;
+    }
     if (call.stop.WaitFor(std::max<int64_t>(0, due_ns - clock.MonotonicNanos()))) {
       return absl::CancelledError("the agent ends");
     }
     RETURN_IF_ERROR(sampler.Sample());
     last_ns = clock.MonotonicNanos();
+    if (call.stop.stopped()) return absl::CancelledError("the agent ends");
     dump.set_samples(i + 1);
   }
   dump.set_span_ns(last_ns - begin_ns);

@@ -23,6 +23,7 @@
 #include "agent/rooted_fs.h"
 #include "agent/sources/rings/process_stat.h"
 #include "agent/stacks/stack_tally.h"
+#include "agent/stacks/stack_turns.h"
 #include "agent/stacks/thread_list.h"
 #include "base/clock.h"
 #include "base/stop_signal.h"
@@ -117,6 +118,16 @@ class CountingClock final : public Clock {
   mutable int calls_ = 0;
 };
 
+// Half a second later each time that somebody asks.
+class HurryingClock final : public Clock {
+ public:
+  int64_t WallNanos() const override { return now_ns_; }
+  int64_t MonotonicNanos() const override { return now_ns_ += kNanosPerSecond / 2; }
+
+ private:
+  mutable int64_t now_ns_ = 0;
+};
+
 class StackDumpTest : public ::testing::Test {
  protected:
   absl::StatusOr<std::string> Dump(const DemandedProcess& process, uint32_t samples, int64_t span_ns,
@@ -124,7 +135,7 @@ class StackDumpTest : public ::testing::Test {
     wire::StackParameters parameters;
     parameters.set_samples(samples);
     parameters.set_span_ns(span_ns);
-    return DumpStacks(root_, {process, parameters.SerializeAsString(), INT64_MAX, stop_}, clock);
+    return DumpStacks(root_, {process, parameters.SerializeAsString(), deadline_ns_, stop_}, turns_, clock);
   }
 
   // The frames of the stack of Python that the thread was in most, without the lines.
@@ -145,6 +156,8 @@ class StackDumpTest : public ::testing::Test {
 
   RootedFs root_ = *RootedFs::Open("/");
   StopSignal stop_;
+  StackTurns turns_;
+  int64_t deadline_ns_ = INT64_MAX;
 };
 
 TEST_F(StackDumpTest, NamesTheFunctionsOfEachThreadOfRealInterpreters) {
@@ -215,6 +228,51 @@ TEST_F(StackDumpTest, TheAgentDoesNotWaitForItAtItsEnd) {
   ASSERT_TRUE(child.ready());
   stop_.Stop();
   EXPECT_THAT(Dump(child.process(root_), 10, 10 * kNanosPerSecond).status(), StatusIs(absl::StatusCode::kCancelled, _));
+}
+
+TEST_F(StackDumpTest, NorInTheMiddleOfASample) {
+  const Child child({"/bin/sh", "-c", "echo ready; exec sleep 600"});
+  ASSERT_TRUE(child.ready());
+  // It asks when it begins, when the first sample is due, and in that sample.
+  const CountingClock clock(3, [&] { stop_.Stop(); });
+  EXPECT_THAT(Dump(child.process(root_), 1, 0, clock).status(), StatusIs(absl::StatusCode::kCancelled, _));
+}
+
+TEST_F(StackDumpTest, SamplesEndBeforeTheDeadlineHoweverLongEachTakes) {
+  const Child child({"/bin/sh", "-c", "echo ready; exec sleep 600"});
+  ASSERT_TRUE(child.ready());
+  deadline_ns_ = 12 * kNanosPerSecond;
+  const auto answer = Dump(child.process(root_), 100, kNanosPerMilli, HurryingClock());
+  ASSERT_OK(answer);
+  wire::StackDump dump;
+  ASSERT_TRUE(dump.ParseFromString(*answer));
+  EXPECT_GE(dump.samples(), 1u);
+  EXPECT_LE(dump.samples(), 12u);
+  EXPECT_THAT(dump.left_out(), Contains(absl::StrCat(100 - dump.samples(), " of 100 samples: the time was over")));
+}
+
+TEST_F(StackDumpTest, SoManyAreLookedIntoAtOnceOfOthersTheKernelsSideIsSeen) {
+  const Child child({"/bin/sh", "-c", "echo ready; exec sleep 600"});
+  ASSERT_TRUE(child.ready());
+  for (size_t i = 0; i < StackTurns::kAtOnce; ++i) EXPECT_TRUE(turns_.Take());
+  EXPECT_FALSE(turns_.Take());
+  deadline_ns_ = 8 * kNanosPerSecond;
+  const auto answer = Dump(child.process(root_), 1, 0, HurryingClock());
+  ASSERT_OK(answer);
+  wire::StackDump dump;
+  ASSERT_TRUE(dump.ParseFromString(*answer));
+  EXPECT_THAT(dump.left_out(), Contains(HasSubstr("other processes were looked into all the time")));
+  ASSERT_EQ(dump.threads_size(), 1);
+  EXPECT_EQ(dump.threads(0).native_size(), 0);
+  // Whoever has been looked into makes room.
+  turns_.GiveBack();
+  deadline_ns_ = INT64_MAX;
+  for (int i = 0; i < 2; ++i) {
+    const auto next = Dump(child.process(root_), 1, 0);
+    ASSERT_OK(next);
+    ASSERT_TRUE(dump.ParseFromString(*next));
+    EXPECT_THAT(dump.left_out(), Not(Contains(HasSubstr("other processes"))));
+  }
 }
 
 // A process 7 of two threads, as /proc has it.
