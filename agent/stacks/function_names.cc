@@ -9,8 +9,10 @@
 #include <memory>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "agent/printable_text.h"
 
@@ -22,9 +24,25 @@ constexpr size_t kSymbolsOfRead = 256;
 constexpr size_t kPageBytes = 4'096;
 constexpr size_t kNumbersOfRead = kPageBytes / sizeof(uint32_t);
 
+// Places of a mangled name that may repeat others: substitutions ("S0_"), parameters of templates ("T_"). A pack ("Dp")
+// repeats for each of its elements, which 12 references would do as well. What only looks like one counts as well.
+int CountReferences(absl::string_view name) {
+  constexpr int kReferencesOfPack = 12;
+  int references = 0;
+  for (size_t i = 0; i + 1 < name.size(); ++i) {
+    const char next = name[i + 1];
+    const bool is_number = absl::ascii_isdigit(next) || absl::ascii_isupper(next) || next == '_';
+    if ((name[i] == 'S' || name[i] == 'T') && is_number) ++references;
+    if (name[i] == 'D' && next == 'p') references += kReferencesOfPack;
+  }
+  return references;
+}
+
+}  // namespace
+
 // Without parameters and templates' arguments: what tells functions apart for a reader. ';' separates folded stacks.
-std::string Readable(std::string name) {
-  if (absl::StartsWith(name, "_Z") && name.size() <= FunctionNames::kMaxMangledBytes) {
+std::string FunctionNames::Readable(std::string name) {
+  if (absl::StartsWith(name, "_Z") && name.size() <= kMaxMangledBytes && CountReferences(name) <= kMaxReferences) {
     int status = 0;
     const std::unique_ptr<char, decltype(&std::free)> plain(
         abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), &std::free);
@@ -33,10 +51,8 @@ std::string Readable(std::string name) {
     if (plain != nullptr && parameters != std::string::npos && parameters > 0) name.resize(parameters);
   }
   std::replace(name.begin(), name.end(), ';', ':');
-  return PrintableText(name, FunctionNames::kMaxNameBytes);
+  return PrintableText(name, kMaxNameBytes);
 }
-
-}  // namespace
 
 size_t FunctionNames::Count(const ElfTables& tables) {
   const absl::optional<SymbolHash> table = ReadSymbolHash(tables_, tables);

@@ -28,6 +28,9 @@ class FunctionNames {
   static constexpr size_t kMaxNameBytes = 120;
   // A demangler goes as deep as a name asks for: what is longer stays as it is.
   static constexpr size_t kMaxMangledBytes = 256;
+  // Each reference of a mangled name repeats what stands before it, so that 60 of them make gigabytes of 200 bytes: a
+  // name with more stays as it is. The text of so many has at most some megabytes.
+  static constexpr int kMaxReferences = 24;
 
   // `tables`: where what is read once comes from, whatever has its size. `names`: where names come from.
   FunctionNames(RemoteMemory& tables, RemoteMemory& names, const WorkBudget& budget)
@@ -36,6 +39,9 @@ class FunctionNames {
   // "ncclGroupEnd (libnccl.so.2)", "+0x1a2b0 (libcuda.so.1)". `function_begin`: of the function with the address, by
   // its frame rules; 0 = unknown.
   std::string Describe(const MappedCode& code, const ElfTables& tables, uint64_t address, uint64_t function_begin);
+
+  // What people read of a name in a table of symbols: demangled where that is bounded, printable. Pure.
+  static std::string Readable(std::string name);
 
   // Files whose symbols found no room.
   size_t left_out() const { return left_out_; }

@@ -24,6 +24,7 @@
 #include "agent/rooted_fs.h"
 #include "agent/stacks/call_site.h"
 #include "agent/stacks/frame_rules.h"
+#include "agent/stacks/function_names.h"
 #include "agent/stacks/mapped_code.h"
 #include "agent/stacks/remote_memory.h"
 #include "agent/stacks/testing/native_image.h"
@@ -270,6 +271,22 @@ TEST(NativeReaderTest, WhatCallsAnotherFunctionIsNotTheCaller) {
   NativeReader reader(image.memory, MapsOf(image));
   EXPECT_THAT(reader.Read(NativeImage::kPlace, NativeImage::kStack).places,
               ElementsAre(NativeImage::kReturn, NativeImage::kPlace));
+}
+
+// Mangled: f(A1), where A1 is a<int, int> and each next is a<the one before, the one before>.
+std::string Doubling(int times) {
+  std::string name = "_Z1f1aIiiE";
+  for (int i = 0; i < times; ++i) absl::StrAppend(&name, "S_IS", i, "_S", i, "_E");
+  return name;
+}
+
+TEST(FunctionNamesTest, ANameThatMakesGigabytesStaysAsItIs) {
+  EXPECT_EQ(FunctionNames::Readable("_ZN4nccl5GroupIiE3EndEv"), "nccl::Group<int>::End");
+  EXPECT_EQ(FunctionNames::Readable(Doubling(4)), "f");
+  const std::string bomb = Doubling(10);  // 30 references
+  EXPECT_EQ(FunctionNames::Readable(bomb), bomb);
+  const std::string packs = "_Z1fIJiiiiEEvDpFvDpFvDpT_EE";
+  EXPECT_EQ(FunctionNames::Readable(packs), packs);
 }
 
 TEST(FrameRulesTest, FollowsTheInstructionsUpToTheAddress) {
