@@ -19,9 +19,6 @@ double Deviation(double squares, double mean, double weight) {
   return std::sqrt(std::max(0.0, squares / weight - mean * mean));
 }
 
-// Lanes on which a call shows that the job itself is at work there.
-bool ShowsWork(FunctionKind kind) { return kind == FunctionKind::kRuntime || kind == FunctionKind::kOperator; }
-
 }  // namespace
 
 PatternBuilder::PatternBuilder(const PatternLimits& limits) : limits_(limits) {}
@@ -43,16 +40,6 @@ uint32_t PatternBuilder::Function(FunctionKind kind, absl::string_view name, Uti
   sums.name = std::string(name);
   functions_.push_back(std::move(sums));
   function_by_name_.emplace(std::move(key), number);
-  return number;
-}
-
-uint64_t PatternBuilder::LaneOf(uint64_t lane) {
-  const auto known = lane_numbers_.find(lane);
-  if (known != lane_numbers_.end()) return known->second;
-  if (lane_works_.size() == kMostLanes) return kMostLanes - 1;
-  const uint64_t number = lane_works_.size();
-  lane_numbers_.emplace(lane, number);
-  lane_works_.push_back(0);
   return number;
 }
 
@@ -78,8 +65,8 @@ void PatternBuilder::Add(const FunctionCall& call) {
     sums.used += seconds * call.utilisation;
     sums.used_squares += seconds * call.utilisation * call.utilisation;
   }
-  const uint64_t lane = LaneOf(call.lane);
-  if (ShowsWork(sums.kind)) lane_works_[lane] = 1;
+  const uint64_t lane = lanes_.NumberOf(call.lane);
+  lanes_.AddCall(lane, sums.kind, sums.group);
   first_ns_ = std::min(first_ns_, call.begin_ns);
   last_ns_ = std::max(last_ns_, call.begin_ns + call.duration_ns);
   // Long calls are kept in pieces, which follow one another.
@@ -95,7 +82,7 @@ void PatternBuilder::Add(const FunctionCall& call) {
 
 void PatternBuilder::AddStep(uint64_t lane, int64_t begin_ns, int64_t duration_ns) {
   if (duration_ns < 0 || duration_ns > kMostEventNanos) return;
-  lane_works_[LaneOf(lane)] = 1;
+  lanes_.AddStep(lanes_.NumberOf(lane));
   const int64_t end_ns = begin_ns + duration_ns;
   first_step_ns_ = steps_ == 0 ? begin_ns : std::min(first_step_ns_, begin_ns);
   last_step_ns_ = steps_ == 0 ? end_ns : std::max(last_step_ns_, end_ns);
@@ -123,10 +110,6 @@ void PatternBuilder::ForgetShort() {
   }
   shortest_kept_ns_ = std::max(shortest_kept_ns_, middle->duration_ns);
   events_.erase(middle, events_.end());
-}
-
-bool PatternBuilder::IsOnPath(const PathEvent& event) const {
-  return !IsOfHost(functions_[event.function].kind) || lane_works_[event.lane] != 0;
 }
 
 std::vector<PathFunction> PatternBuilder::PathFunctions() const {
@@ -169,9 +152,11 @@ RankPatterns PatternBuilder::Finish() {
   patterns.window_seconds = window_ns * kSecondsPerNano;
   // The rates are of all calls, so they are per second of the whole profile.
   const double profile_seconds = std::max(static_cast<double>(last_ns_ - first_ns_) * kSecondsPerNano, 1e-9);
-  if (std::find(lane_works_.begin(), lane_works_.end(), 1) != lane_works_.end()) {
-    std::erase_if(events_, [&](const PathEvent& event) { return !IsOnPath(event); });
-  }
+  lanes_.Settle();
+  std::erase_if(events_, [&](const PathEvent& event) {
+    const FunctionKind kind = functions_[event.function].kind;
+    return IsOfHost(kind) && !lanes_.Counts(event.lane, kind);
+  });
   const CriticalPath path = FindCriticalPath(absl::MakeSpan(events_), PathFunctions(), begin_ns, end_ns);
   events_ = {};
   patterns.idle = static_cast<double>(path.idle_ns) / window_ns;

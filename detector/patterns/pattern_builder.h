@@ -4,8 +4,8 @@
 // are shorter; their calls and durations still count, only the critical path no longer sees them (what calls them
 // takes their place). Names beyond kMostFunctions are one function per kind. Nothing is dropped uncounted.
 //
-// The window is that of the steps which the profile marks, or else all of it. Background threads of the host
-// (no step, no operator and no driver call is on them, but on others) delay nobody and are left out of the path.
+// The window is that of the steps which the profile marks, or else all of it. Threads of the host in the background
+// (host_lanes.h) are left out of the path.
 //
 // Memory: at most 40 MiB, with that many events, functions and lanes. Not thread-safe.
 
@@ -23,13 +23,13 @@
 #include "detector/patterns/critical_path.h"
 #include "detector/patterns/function_group.h"
 #include "detector/patterns/function_kind.h"
+#include "detector/patterns/host_lanes.h"
 #include "detector/patterns/rank_patterns.h"
 
 namespace lockstep {
 
 inline constexpr size_t kMostEvents = size_t{1} << 20;        // 16 MiB
 inline constexpr size_t kMostFunctions = size_t{32} << 10;    // 10 MiB with their names
-inline constexpr size_t kMostLanes = size_t{1} << 12;         // threads and streams; further ones share the last
 inline constexpr int64_t kMostEventNanos = int64_t{1} << 46;  // 19 hours: of a time, and of a duration
 
 struct PatternLimits {
@@ -79,18 +79,15 @@ class PatternBuilder {
     double used_squares = 0;
   };
 
-  uint64_t LaneOf(uint64_t lane);
   void Keep(PathEvent event);
   void ForgetShort();
-  bool IsOnPath(const PathEvent& event) const;
   std::vector<PathFunction> PathFunctions() const;
   FunctionPattern PatternOf(const Sums& sums, double beta, double window_seconds) const;
 
   const PatternLimits limits_;
   std::vector<Sums> functions_;
   absl::flat_hash_map<std::string, uint32_t> function_by_name_;
-  absl::flat_hash_map<uint64_t, uint64_t> lane_numbers_;
-  std::vector<char> lane_works_;
+  HostLanes lanes_;
   std::vector<PathEvent> events_;
   uint32_t shortest_kept_ns_ = 0;
   bool has_zero_ = false;

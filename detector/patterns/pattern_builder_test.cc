@@ -81,6 +81,65 @@ TEST(PatternBuilderTest, ThreadsInTheBackgroundDelayNobody) {
   EXPECT_DOUBLE_EQ(Find(patterns, "train")->beta, 1);
 }
 
+constexpr char kPinLoop[] = "torch/utils/data/_utils/pin_memory.py(18): _pin_memory_loop";
+
+// Ten steps of 100 ms: the main thread (1) computes the forward pass, another (2) the backward pass, and that of
+// DataLoader's pin_memory (3) copies a batch for 20 ms, and waits for the next one. `shows_gpu`: its driver calls.
+RankPatterns WithPinThread(bool with_steps, bool shows_gpu) {
+  PatternBuilder builder;
+  for (int64_t at = 0; at < 1000; at += 100) {
+    if (with_steps) builder.AddStep(1, at * kMs, 100 * kMs);
+    Call(builder, kPython, "train_step", at, at + 100, 1);
+    Call(builder, kPython, "_next_data", at, at + 1, 1);
+    Call(builder, kPython, "backward_hook", at + 90, at + 95, 2);
+    for (int64_t i = 0; i < 20; ++i) {
+      Call(builder, FunctionKind::kOperator, "aten::linear", at + 10 + i, at + 11 + i, 1);
+      Call(builder, FunctionKind::kOperator, "LinearBackward", at + 50 + 2 * i, at + 52 + 2 * i, 2);
+      if (!shows_gpu) continue;
+      if (i == 0) Call(builder, FunctionKind::kRuntime, "cudaLaunchKernel", at + 10, at + 11, 1);
+      Call(builder, FunctionKind::kRuntime, "cudaLaunchKernel", at + 50 + 2 * i, at + 51 + 2 * i, 2);
+    }
+    if (shows_gpu) Call(builder, FunctionKind::kRuntime, "cudaLaunchKernel", at + 30, at + 31, 1);
+    Call(builder, kPython, kPinLoop, at + 2, at + 100, 3);
+    Call(builder, FunctionKind::kOperator, "aten::pin_memory", at + 3, at + 23, 3);
+    if (shows_gpu) Call(builder, FunctionKind::kRuntime, "cudaHostAlloc", at + 4, at + 8, 3);
+    Call(builder, kPython, "multiprocessing/queues.py(97): get", at + 23, at + 100, 3);
+  }
+  return builder.Finish();
+}
+
+TEST(PatternBuilderTest, AThreadThatPinsMemoryDelaysNobody) {
+  for (const bool with_steps : {false, true}) {
+    for (const bool shows_gpu : {false, true}) {
+      const RankPatterns patterns = WithPinThread(with_steps, shows_gpu);
+      EXPECT_EQ(Find(patterns, kPinLoop), nullptr) << with_steps << shows_gpu;
+      EXPECT_EQ(Find(patterns, "aten::pin_memory"), nullptr) << with_steps << shows_gpu;
+      EXPECT_EQ(Find(patterns, "cudaHostAlloc"), nullptr) << with_steps << shows_gpu;
+      EXPECT_EQ(Find(patterns, "multiprocessing/queues.py(97): get"), nullptr) << with_steps << shows_gpu;
+      ASSERT_NE(Find(patterns, "_next_data"), nullptr) << "the main thread leads, though another launches more";
+      EXPECT_NEAR(Find(patterns, "_next_data")->beta, 0.01, 1e-9);
+      ASSERT_NE(Find(patterns, "backward_hook"), nullptr) << "and so does that of the backward pass";
+      EXPECT_NEAR(Find(patterns, "backward_hook")->beta, 0.05, 1e-9);
+    }
+  }
+}
+
+// A thread that now and then calls an operator (it writes a log, say) and waits in between.
+TEST(PatternBuilderTest, OfAThreadThatWorksSeldomOnlyTheWorkCounts) {
+  PatternBuilder builder;
+  builder.AddStep(1, 0, 100 * kMs);
+  Call(builder, kPython, "train", 0, 100, 1);
+  for (int64_t i = 0; i < 40; ++i) Call(builder, FunctionKind::kOperator, "aten::mm", i, i + 1, 1);
+  Call(builder, kPython, "wait for values", 40, 100, 2);
+  Call(builder, FunctionKind::kAnnotation, "log", 45, 100, 2);
+  Call(builder, FunctionKind::kOperator, "aten::mean", 50, 60, 2);
+  const RankPatterns patterns = builder.Finish();
+  EXPECT_EQ(Find(patterns, "wait for values"), nullptr);
+  EXPECT_EQ(Find(patterns, "log"), nullptr);
+  EXPECT_NEAR(Find(patterns, "aten::mean")->beta, 0.1, 1e-9);
+  EXPECT_NEAR(Find(patterns, "train")->beta, 0.5, 1e-9);
+}
+
 TEST(PatternBuilderTest, LongCallsAreWhole) {
   PatternBuilder builder;
   Call(builder, kPython, "wait", 0, 20'000);
