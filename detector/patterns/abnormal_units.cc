@@ -120,9 +120,13 @@ class UnitSearch {
     }
   }
 
+  double LeastExcess(FunctionGroup group) const {
+    return options_.least_excess * (group == FunctionGroup::kOtherHost ? kLittleKnown : 1);
+  }
+
   OutlyingLimits Limits(size_t duty, FunctionGroup group) const {
     return {.least_beta = options_.least_beta,
-            .least_excess = options_.least_excess * (group == FunctionGroup::kOtherHost ? kLittleKnown : 1),
+            .least_excess = LeastExcess(group),
             .mads = options_.mads,
             .least_relative_scatter =
                 TraitsOf(group).pattern_class == PatternClass::kSlowKernel ? kGpuScatter : kHostScatter,
@@ -216,7 +220,7 @@ class UnitSearch {
     }
   }
 
-  // Held against what is expected.
+  // Held against what is expected: what costs less than is asked of a finding is none.
   void TakeAll(FunctionGroup group, size_t duty, std::vector<float> beta, double most) {
     const auto beyond =
         std::count_if(beta.begin(), beta.end(), [&](float value) { return static_cast<double>(value) > most; });
@@ -226,6 +230,7 @@ class UnitSearch {
     unit.duty = duty;
     unit.of_all = true;
     unit.beta = MedianOf(absl::MakeSpan(beta));
+    if (unit.beta - most < LeastExcess(group)) return;
     unit.usual_beta = most;
     unit.distance = unit.beta - most;
     found_.push_back(std::move(unit));

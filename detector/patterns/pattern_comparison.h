@@ -7,9 +7,12 @@
 //   - Delta: the distance of its beta, mu and sigma from the medians of workers of equal duty, each in units of the
 //     peers' own scatter. It finds what is wrong on some. Where no counter gives mu and sigma, duration and spread
 //     stand in for them.
-// Of these, only what costs counts: beta above that of the peers by `least_excess`, beyond what chance gives so many
-// workers and functions, and clearly more than on those who are not named. Waiting in communication is a cause only
-// where nothing else explains it. Groups of functions that are one thing are one finding.
+// Of these, only what costs counts: beta above what is expected (D) or above that of the peers (Delta) by
+// `least_excess`, and by three times that of other work of the host. The paper asks for D > 0 alone. Expected ranges
+// are round numbers, so that healthy jobs lie just above one; a finding accuses software, so it has to cost something.
+// Delta has to be beyond what chance gives so many workers and functions too, and clearly more than on those who are
+// not named. Waiting in communication is a cause only where nothing else explains it. Groups of functions that are one
+// thing are one finding.
 //
 // O(functions * workers), about 24 bytes of working memory per worker. Pure.
 

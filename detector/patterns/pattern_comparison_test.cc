@@ -93,6 +93,26 @@ TEST(PatternComparisonTest, WhatIsWrongOnAllRanksIsToldByWhatIsExpected) {
   EXPECT_THAT(ComparePatterns(fleet, {.judges_all = false}).findings, IsEmpty());
 }
 
+TEST(PatternComparisonTest, BeyondWhatIsExpectedOnlyWhatCostsCounts) {
+  PatternFleet fleet;
+  for (int32_t rank = 0; rank < 16; ++rank) fleet.Add(Rank(rank, 0.022));
+  EXPECT_THAT(ComparePatterns(fleet).findings, IsEmpty()) << "2 % are expected: it costs 0.2 %";
+  EXPECT_THAT(ComparePatterns(fleet, {.least_excess = 0.001}).findings, SizeIs(1));
+}
+
+TEST(PatternComparisonTest, OfWorkThatNothingIsKnownOfMoreIsAsked) {
+  for (const double work : {0.401, 0.45, 0.55}) {  // 40 % are expected
+    PatternFleet fleet;
+    for (int32_t rank = 0; rank < 16; ++rank) {
+      RankPatterns patterns = Rank(rank, 0.003, 0.3);
+      patterns.functions.push_back(Pattern(FunctionKind::kPython, "work.py(1): f", work));
+      patterns.functions[4].beta -= work;
+      fleet.Add(patterns);
+    }
+    EXPECT_THAT(ComparePatterns(fleet).findings, SizeIs(work > 0.5 ? 1 : 0)) << work;
+  }
+}
+
 TEST(PatternComparisonTest, ASingleRankIsHeldAgainstWhatIsExpected) {
   PatternFleet fleet;
   fleet.Add(Rank(0, 0.3));
