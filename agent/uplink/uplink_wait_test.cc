@@ -3,9 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cstdint>
-#include <thread>
 #include <vector>
 
 #include "agent/testing/fake_collector.h"
@@ -13,6 +11,7 @@
 #include "agent/uplink/uplink.h"
 #include "base/clock.h"
 #include "base/random.h"
+#include "base/stop_signal.h"
 #include "base/testing/sim_clock.h"
 
 namespace lockstep {
@@ -63,11 +62,12 @@ TEST(UplinkWaitTest, ACollectorThatTakesNothingAnyMoreIsLeft) {
   uplink.Send(wire::AgentReport());
   ASSERT_TRUE(DrainAll(uplink));
   collector.LosePower();
+  StopSignal never;
   const int64_t deadline = RealClock().MonotonicNanos() + kTestDeadlineNs;
   while (uplink.statistics().disconnections == 0 && RealClock().MonotonicNanos() < deadline) {
     uplink.Send(wire::AgentReport());
     uplink.LeaveIfStalled();
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    never.WaitFor(kNanosPerMilli);
     clock.Advance(kNanosPerSecond);
   }
   EXPECT_EQ(uplink.statistics().disconnections, 1);

@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 #include "base/shares.h"
+#include "detector/model/communicator_families.h"
 #include "detector/model/disjoint_sets.h"
 #include "detector/model/input.h"
 #include "detector/model/one_way_rings.h"
@@ -31,8 +32,6 @@ constexpr double kShapeConfidence = 0.7;
 constexpr double kMinLarge = kFew;
 // Those that share an embedding are two stages, and reduce as much.
 constexpr size_t kMaxSharers = 2;
-
-constexpr double kBusier = 1.5;  // times the calls: lost records and the ends of a recording do not make that much
 
 // Calls that no rank makes more often, and that are few of its calls: a checkpoint's, of which a burst of losses leaves
 // none. By judgement, not measured.
@@ -269,103 +268,19 @@ class Inference {
     }
   }
 
-  // How far its members are apart on their hosts, in GPUs; 0 = each is on a host of its own, or nobody knows.
-  int32_t GpuDistanceOf(size_t communicator) const {
-    std::vector<std::pair<int32_t, int32_t>> places;  // host, GPU
-    for (const int32_t member : Members(communicator)) {
-      if (member < 0) continue;
-      const TraceRank& rank = trace_.ranks[static_cast<size_t>(member)];
-      if (rank.host >= 0 && rank.gpu >= 0) places.emplace_back(rank.host, rank.gpu);
-    }
-    std::sort(places.begin(), places.end());
-    int32_t distance = 0;
-    for (size_t i = 1; i < places.size(); ++i) {
-      if (places[i].first != places[i - 1].first) continue;
-      const int32_t apart = places[i].second - places[i - 1].second;
-      if (distance == 0 || apart < distance) distance = apart;
-    }
-    return distance;
-  }
-
-  // What can be seen of a communicator by itself, without a name or the number of a rank: size, on one host, GPUs
-  // between members, inside a stage, moves data between all.
-  using Shape = std::tuple<size_t, bool, int32_t, bool, bool>;
-
-  Shape ShapeOf(size_t communicator) const {
-    const Usage& usage = usage_[communicator];
-    const CommunicatorRole& role = roles_.communicators[communicator];
-    return {Members(communicator).size(), role.on_one_host, GpuDistanceOf(communicator), role.inside_stage,
-            usage.all_to_alls * 2 > usage.collectives};
-  }
-
-  // Of the communicators of one shape, how many that are clearly busier some member has besides: one rank is in several
-  // only where they serve different ends.
-  std::vector<int32_t> BusierBeside(const std::vector<Shape>& shapes) const {
-    std::vector<std::vector<size_t>> of_rank(trace_.ranks.size());
-    for (size_t i = 0; i < shapes.size(); ++i) {
-      for (const int32_t member : Members(i)) {
-        if (member >= 0) of_rank[static_cast<size_t>(member)].push_back(i);
-      }
-    }
-    const auto calls = [this](size_t i) {
-      const uint64_t all = usage_[i].collectives > 0 ? usage_[i].collectives : usage_[i].sends;
-      return static_cast<double>(all);
-    };
-    std::vector<int32_t> busier(shapes.size(), 0);
-    for (std::vector<size_t>& own : of_rank) {
-      std::sort(own.begin(), own.end(), [&](size_t a, size_t b) {
-        return shapes[a] != shapes[b] ? shapes[a] < shapes[b] : calls(a) > calls(b);
-      });
-      int32_t level = 0;
-      for (size_t i = 1; i < own.size(); ++i) {
-        if (shapes[own[i]] != shapes[own[i - 1]]) {
-          level = 0;
-        } else if (calls(own[i - 1]) > kBusier * calls(own[i])) {
-          ++level;
-        }
-        busier[own[i]] = std::max(busier[own[i]], level);
-      }
-    }
-    return busier;
-  }
-
-  std::vector<int32_t> SortedMembers(size_t communicator) const {
-    std::vector<int32_t> members = Members(communicator);
-    std::sort(members.begin(), members.end());
-    return members;
-  }
-
-  // What would be of one family, but for the number: where all have the same members, each serves another end. Where
-  // several sets of members have several each, nothing tells which of them belong together.
-  using Use = std::tuple<Shape, int32_t, int32_t>;  // busier beside, number
-
-  std::vector<Use> UsesOf(const std::vector<Shape>& shapes) const {
-    const std::vector<int32_t> busier = BusierBeside(shapes);
-    std::vector<Use> uses;
-    std::map<Use, std::vector<size_t>> alike;
-    for (size_t i = 0; i < shapes.size(); ++i) {
-      uses.emplace_back(shapes[i], busier[i], 0);
-      alike[uses.back()].push_back(i);
-    }
-    for (const auto& [use, own] : alike) {
-      const std::vector<int32_t> members = SortedMembers(own.front());
-      const bool are_same = std::all_of(own.begin(), own.end(), [&](size_t i) { return SortedMembers(i) == members; });
-      for (size_t i = 1; are_same && i < own.size(); ++i) std::get<2>(uses[own[i]]) = static_cast<int32_t>(i);
-    }
-    return uses;
-  }
-
   void NumberFamilies() {
-    std::vector<Shape> shapes;
+    std::vector<CommunicatorUse> uses;
     for (size_t i = 0; i < trace_.communicators.size(); ++i) {
       DescribeMembers(i);
-      shapes.push_back(ShapeOf(i));
+      const Usage& usage = usage_[i];
+      uses.push_back({.on_one_host = roles_.communicators[i].on_one_host,
+                      .inside_stage = roles_.communicators[i].inside_stage,
+                      .exchanges = usage.all_to_alls * 2 > usage.collectives,
+                      .calls = usage.collectives > 0 ? usage.collectives : usage.sends});
     }
-    const std::vector<Use> uses = UsesOf(shapes);
-    std::map<Use, int32_t> numbers;
-    for (const Use& use : uses) numbers.try_emplace(use, 0);
-    for (auto& [use, number] : numbers) number = roles_.families++;
-    for (size_t i = 0; i < uses.size(); ++i) roles_.communicators[i].family = numbers[uses[i]];
+    const CommunicatorFamilies families = FindFamilies(trace_, uses);
+    roles_.families = families.count;
+    for (size_t i = 0; i < uses.size(); ++i) roles_.communicators[i].family = families.of[i];
   }
 
   void DescribeMembers(size_t communicator) {

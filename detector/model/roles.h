@@ -30,10 +30,8 @@ const char* Name(GroupRole role);
 
 struct CommunicatorRole {
   GroupRole role = GroupRole::kUnknown;
-  double confidence = 0;  // 0 to 1
-  // Communicators of one size, place (hosts, GPUs between members, inside a stage or not) and use are of one family;
-  // those of one rank are only where one is not clearly busier than the other, and where not all have the same members.
-  int32_t family = -1;
+  double confidence = 0;      // 0 to 1
+  int32_t family = -1;        // see communicator_families.h
   bool inside_stage = false;  // its members are peers
   bool on_one_host = false;
   double calls_per_member = 0;  // collectives
