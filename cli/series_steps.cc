@@ -14,7 +14,7 @@ StepWindow StepsUntil(int64_t now_ns, int64_t since_ns, int64_t step_ns) {
 }
 
 std::vector<SeriesStep> CondenseToSteps(const wire::Series& series, const StepWindow& window) {
-  CHECK(window.step_ns > 0 && (window.to_ns - window.from_ns) / window.step_ns <= kMaxSeriesSteps);
+  CHECK(window.step_ns > 0 && (window.to_ns - window.from_ns) / window.step_ns <= kMaxSeriesSteps + 1);
   std::vector<SeriesStep> steps;
   int64_t samples = 0;
   for (int i = 0; i < std::min(series.wall_ns_size(), series.values_size()); ++i) {

@@ -16,7 +16,7 @@ struct SeriesStep {
   double value = 0;
 };
 
-inline constexpr int64_t kMaxSeriesSteps = 10'000;
+inline constexpr int64_t kMaxSeriesSteps = 10'000;  // that are asked for; a window may begin within one more
 
 // Steps of equal time, [from + i * step, ...) below `to`. Pure value.
 struct StepWindow {
@@ -30,7 +30,7 @@ struct StepWindow {
 StepWindow StepsUntil(int64_t now_ns, int64_t since_ns, int64_t step_ns);
 
 // The steps that have samples, each with the mean of its samples; steps without samples are left out, never invented.
-// REQUIRES: 0 < step_ns and (to - from) / step <= kMaxSeriesSteps. Pure.
+// REQUIRES: 0 < step_ns and (to - from) / step <= kMaxSeriesSteps + 1. Pure.
 std::vector<SeriesStep> CondenseToSteps(const wire::Series& series, const StepWindow& window);
 
 // A counter as its growth per second between neighbouring samples; a sample below its predecessor is a reset, from

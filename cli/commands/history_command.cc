@@ -57,9 +57,9 @@ class HistoryCommand final : public Command {
     }
     ASSIGN_OR_RETURN(const int64_t since_ns, ParseDurationArgument("--since", since_));
     ASSIGN_OR_RETURN(const int64_t step_ns, ParseDurationArgument("--step", step_));
-    if (since_ns / step_ns >= kMaxSeriesSteps) {
+    if (since_ns / step_ns > kMaxSeriesSteps) {
       return absl::InvalidArgumentError(
-          absl::StrCat("--since ", since_, " holds ", kMaxSeriesSteps, " steps of ", step_, " or more"));
+          absl::StrCat("--since ", since_, " holds more than ", kMaxSeriesSteps, " steps of ", step_));
     }
     ASSIGN_OR_RETURN(const int64_t now_ns, context.collector.NowWallNanos());
     const StepWindow window = StepsUntil(now_ns, std::min(since_ns, now_ns), step_ns);
