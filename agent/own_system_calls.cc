@@ -15,11 +15,11 @@ namespace {
 
 // As a man page has them. A call that this architecture does not have is passed over.
 constexpr const char* kForbidden[] = {
+    // processes of others: changed, told
+    "process_vm_writev",
 #ifndef LOCKSTEP_SANITIZED
     "ptrace",  // by which AddressSanitizer looks for leaks
 #endif
-    // processes of others: changed, told
-    "process_vm_writev",
     "process_madvise",
     "pidfd_send_signal",
     "pidfd_getfd",

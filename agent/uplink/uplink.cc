@@ -17,7 +17,7 @@ namespace lockstep {
 namespace {
 
 // How often a connection that says nothing is looked at.
-constexpr int64_t kStallCheckNanos = kNanosPerSecond;
+constexpr int64_t kLookAgainNanos = kNanosPerSecond;
 
 // It is not known who this agent is, or it may not do what it wants; no outage.
 bool IsRefusal(const absl::Status& status) {
@@ -257,7 +257,7 @@ Uplink::Turn Uplink::WaitForTurn(uint64_t& sequence) {
     if (stopping_ || IsFormerDone()) return Turn::kEndStream;
     if (MakesWay()) {
       if (session.all_acknowledged()) return Turn::kEndStream;
-      changed_.WaitFor(mutex_, kStallCheckNanos);
+      changed_.WaitFor(mutex_, kLookAgainNanos);
       continue;
     }
     if (const Outbox::Entry* next = session.NextToSend(); next != nullptr) {
@@ -268,7 +268,7 @@ Uplink::Turn Uplink::WaitForTurn(uint64_t& sequence) {
       sequence = *from;
       return Turn::kLoad;
     }
-    changed_.WaitFor(mutex_, kStallCheckNanos);
+    changed_.WaitFor(mutex_, kLookAgainNanos);
   }
 }
 

@@ -5,8 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <string>
@@ -16,9 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "base/mutex.h"
-#include "base/stop_signal.h"
-#include "base/testing/sim_clock.h"
+#include "collector/alert/testing/alert_courier_fixture.h"
 #include "collector/alert/testing/http_receiver.h"
 
 namespace lockstep {
@@ -30,86 +26,12 @@ using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 using ::testing::UnorderedElementsAreArray;
 
-IncidentEvent Event(uint64_t id, Kind kind) {
-  IncidentEvent event{kind, {}};
-  event.incident.set_id(id);
-  event.incident.set_job("job");
-  return event;
-}
-
-class AlertCourierTest : public ::testing::Test {
- protected:
-  AlertCourierTest() {
-    options_.first_retry_ns = 1 * kNanosPerMilli;
-    options_.longest_retry_ns = 20 * kNanosPerMilli;
-    options_.drain_ns = 10 * kNanosPerSecond;
-  }
-
-  std::unique_ptr<AlertCourier> NewCourier(const std::string& url) {
-    options_.receiver.urls = {url};
-    options_.url = url;
-    return std::make_unique<AlertCourier>(
-        options_, clock_, Random(1), [this](const std::vector<uint64_t>& numbers) { NoteDone(numbers); },
-        [this](uint64_t incident, const std::string& thread, int64_t wall_ns) { NoteTold(incident, thread, wall_ns); });
-  }
-
-  // Destroys the courier, which sends what waits, and tells what the receiver has seen: "id status".
-  std::vector<std::string> Received(std::unique_ptr<AlertCourier> courier, const HttpReceiver& receiver) {
-    courier.reset();
-    std::vector<std::string> received;
-    for (const HttpReceiver::Request& request : receiver.requests()) {
-      const auto payload = nlohmann::json::parse(request.body);
-      received.push_back(payload["groupLabels"]["incident_id"].get<std::string>() + " " +
-                         payload["status"].get<std::string>());
-    }
-    return received;
-  }
-
-  // Waits until `attempts` were in vain, one after the other, and lets the pause pass after each.
-  void LetItFail(const AlertCourier& courier, uint64_t attempts) {
-    const uint64_t before = courier.stats().retried;
-    for (uint64_t failed = 1; failed <= attempts; ++failed) {
-      while (courier.stats().retried < before + failed) std::this_thread::yield();
-      clock_.Advance(options_.longest_retry_ns);
-    }
-  }
-
-  void NoteDone(const std::vector<uint64_t>& numbers) {
-    MutexLock lock(mutex_);
-    done_.insert(done_.end(), numbers.begin(), numbers.end());
-  }
-  // Of the events that history may forget.
-  std::vector<uint64_t> done() {
-    MutexLock lock(mutex_);
-    return done_;
-  }
-
-  void NoteTold(uint64_t incident, const std::string& thread, int64_t wall_ns) {
-    MutexLock lock(mutex_);
-    told_.push_back(absl::StrCat(incident, " ", thread, " ", wall_ns == 0 ? "over" : "open"));
-  }
-  // "incident thread state" of what history has to keep.
-  std::vector<std::string> told() {
-    MutexLock lock(mutex_);
-    return told_;
-  }
-
-  SimClock clock_;
-  AlertCourierOptions options_;
-  uint64_t number_ = 0;
-
- private:
-  Mutex mutex_;
-  std::vector<uint64_t> done_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::string> told_ ABSL_GUARDED_BY(mutex_);
-};
-
 TEST_F(AlertCourierTest, PostsJsonOncePerEvent) {
   HttpReceiver receiver;
   auto courier = NewCourier(receiver.url());
-  courier->Announce(Event(1, Kind::kOpened), {.number = ++number_});
+  courier->Announce(CourierEvent(1, Kind::kOpened), {.number = ++number_});
   ASSERT_TRUE(receiver.WaitForRequests(1));
-  courier->Announce(Event(1, Kind::kResolved), {.number = ++number_});
+  courier->Announce(CourierEvent(1, Kind::kResolved), {.number = ++number_});
   EXPECT_THAT(Received(std::move(courier), receiver), ElementsAre("1 firing", "1 resolved"));
   EXPECT_THAT(done(), ElementsAre(1, 2));
   EXPECT_EQ(receiver.requests()[0].method, "POST");
@@ -120,10 +42,10 @@ TEST_F(AlertCourierTest, AFailingReceiverIsTriedAgainUntilItTakesTheEvent) {
   HttpReceiver receiver;
   receiver.AnswerNext({{500, ""}, {503, ""}, {408, ""}, {429, "Retry-After: 0"}});
   auto courier = NewCourier(receiver.url());
-  courier->Announce(Event(1, Kind::kOpened), {.number = ++number_});
+  courier->Announce(CourierEvent(1, Kind::kOpened), {.number = ++number_});
   LetItFail(*courier, 4);
   ASSERT_TRUE(receiver.WaitForRequests(5));
-  courier->Announce(Event(2, Kind::kOpened), {.number = ++number_});
+  courier->Announce(CourierEvent(2, Kind::kOpened), {.number = ++number_});
   ASSERT_TRUE(receiver.WaitForRequests(6));
   const AlertCourierStats stats = courier->stats();
   EXPECT_EQ(stats.retried, 4u);
@@ -139,9 +61,9 @@ TEST_F(AlertCourierTest, WhatTheReceiverCannotTakeHoldsUpNoOtherIncident) {
     return {payload["groupLabels"]["incident_id"] == "1" ? 500 : 200};
   });
   auto courier = NewCourier(receiver.url());
-  courier->Announce(Event(1, Kind::kOpened), {.number = ++number_});
-  courier->Announce(Event(1, Kind::kResolved), {.number = ++number_});
-  for (uint64_t id = 2; id <= 5; ++id) courier->Announce(Event(id, Kind::kOpened), {.number = ++number_});
+  courier->Announce(CourierEvent(1, Kind::kOpened), {.number = ++number_});
+  courier->Announce(CourierEvent(1, Kind::kResolved), {.number = ++number_});
+  for (uint64_t id = 2; id <= 5; ++id) courier->Announce(CourierEvent(id, Kind::kOpened), {.number = ++number_});
   LetItFail(*courier, 3);
   ASSERT_TRUE(receiver.WaitForRequests(8)) << "the fourth attempt of the one";
   while (courier->stats().retried < 4) std::this_thread::yield();
@@ -162,7 +84,8 @@ TEST_F(AlertCourierTest, AReceiverThatTakesNothingIsLeftAlone) {
   HttpReceiver receiver;
   receiver.AnswerBy([](const HttpReceiver::Request&) -> HttpReceiver::Answer { return {503}; });
   auto courier = NewCourier(receiver.url());
-  for (uint64_t id = 1; id <= kIncidents; ++id) courier->Announce(Event(id, Kind::kOpened), {.number = ++number_});
+  for (uint64_t id = 1; id <= kIncidents; ++id)
+    courier->Announce(CourierEvent(id, Kind::kOpened), {.number = ++number_});
   while (courier->stats().retried < 2) std::this_thread::yield();
   for (uint64_t pause = 1; pause <= kPauses; ++pause) {
     clock_.Advance(options_.longest_retry_ns);
@@ -179,8 +102,8 @@ TEST_F(AlertCourierTest, ARefusalIsFinalAndTheNextEventGoesOn) {
   HttpReceiver receiver;
   receiver.AnswerNext({{400, ""}});
   auto courier = NewCourier(receiver.url());
-  courier->Announce(Event(1, Kind::kOpened), {.number = ++number_});
-  courier->Announce(Event(2, Kind::kOpened), {.number = ++number_});
+  courier->Announce(CourierEvent(1, Kind::kOpened), {.number = ++number_});
+  courier->Announce(CourierEvent(2, Kind::kOpened), {.number = ++number_});
   ASSERT_TRUE(receiver.WaitForRequests(2));
   EXPECT_EQ(courier->stats().failed, 1u);
   EXPECT_THAT(Received(std::move(courier), receiver), ElementsAre("1 firing", "2 firing"));
@@ -193,7 +116,7 @@ TEST_F(AlertCourierTest, AReceiverThatIsDownGetsTheEventWhenItIsUp) {
   const std::string url = receiver->url();
   receiver.reset();
   auto courier = NewCourier(url);
-  courier->Announce(Event(1, Kind::kOpened), {.number = ++number_});
+  courier->Announce(CourierEvent(1, Kind::kOpened), {.number = ++number_});
   while (courier->stats().retried == 0) std::this_thread::yield();
   receiver = std::make_unique<HttpReceiver>(port);
   clock_.Advance(options_.longest_retry_ns);
@@ -205,7 +128,7 @@ TEST_F(AlertCourierTest, AnEventThatIsWrittenWhileItWaitsIsForgottenOnceItIsTake
   HttpReceiver receiver;
   receiver.AnswerNext({{503, "Retry-After: 1"}});
   auto courier = NewCourier(receiver.url());
-  courier->Announce(Event(1, Kind::kOpened), {.ticket = 7});
+  courier->Announce(CourierEvent(1, Kind::kOpened), {.ticket = 7});
   ASSERT_TRUE(receiver.WaitForRequests(1));
   EXPECT_TRUE(courier->NoteWritten(7, 42));
   EXPECT_FALSE(courier->NoteWritten(8, 43)) << "never heard of";
@@ -220,10 +143,10 @@ TEST_F(AlertCourierTest, RetryAfterIsHonoured) {
   HttpReceiver receiver;
   receiver.AnswerNext({{429, "Retry-After: 1"}});
   auto courier = NewCourier(receiver.url());
-  courier->Announce(Event(1, Kind::kOpened), {.number = ++number_});
+  courier->Announce(CourierEvent(1, Kind::kOpened), {.number = ++number_});
   while (courier->stats().retried == 0) std::this_thread::yield();
   clock_.Advance(kNanosPerSecond - 1);
-  courier->Announce(Event(2, Kind::kOpened), {.number = ++number_});
+  courier->Announce(CourierEvent(2, Kind::kOpened), {.number = ++number_});
   ASSERT_TRUE(receiver.WaitForRequests(2));
   while (courier->stats().sent == 0) std::this_thread::yield();
   clock_.Advance(1);
@@ -236,11 +159,11 @@ TEST_F(AlertCourierTest, ASlowReceiverBlocksNobodyAndGetsOnlyTheNewest) {
   HttpReceiver receiver;
   receiver.Hold(true);
   auto courier = NewCourier(receiver.url());
-  courier->Announce(Event(1, Kind::kOpened), {.number = ++number_});
+  courier->Announce(CourierEvent(1, Kind::kOpened), {.number = ++number_});
   ASSERT_TRUE(receiver.WaitForRequests(1));
-  for (int i = 0; i < 1'000; ++i) courier->Announce(Event(1, Kind::kUpdated), {.number = ++number_});
+  for (int i = 0; i < 1'000; ++i) courier->Announce(CourierEvent(1, Kind::kUpdated), {.number = ++number_});
   EXPECT_EQ(courier->stats().waiting, 2u) << "the one being sent and the newest update";
-  for (uint64_t id = 2; id <= 10; ++id) courier->Announce(Event(id, Kind::kOpened), {.number = ++number_});
+  for (uint64_t id = 2; id <= 10; ++id) courier->Announce(CourierEvent(id, Kind::kOpened), {.number = ++number_});
   EXPECT_EQ(courier->stats().waiting, 3u);
   EXPECT_EQ(courier->stats().dropped, 8u) << "the update made room for one opening";
   receiver.Hold(false);
@@ -250,120 +173,13 @@ TEST_F(AlertCourierTest, ASlowReceiverBlocksNobodyAndGetsOnlyTheNewest) {
   EXPECT_THAT(done(), UnorderedElementsAreArray(all)) << "sent, folded into what was sent, or dropped";
 }
 
-// Statuses that pass, and those that somebody has to mend.
-class AReceiverThatIsAwayForHoursTest : public AlertCourierTest, public testing::WithParamInterface<int> {
- protected:
-  static constexpr int64_t kHour = 3'600 * kNanosPerSecond;
-
-  // Until then it takes nothing, and then remembers what it takes.
-  void IsAwayUntil(int64_t monotonic_ns) {
-    receiver_.AnswerBy([this, monotonic_ns](const HttpReceiver::Request& request) -> HttpReceiver::Answer {
-      if (clock_.MonotonicNanos() < monotonic_ns) return {GetParam()};
-      const auto payload = nlohmann::json::parse(request.body);
-      taken_.push_back(payload["groupLabels"]["incident_id"].get<std::string>() + " " +
-                       payload["status"].get<std::string>());
-      return {200};
-    });
-  }
-
-  // Lets time pass, a pause after each attempt, until so many were in vain, or taken.
-  void LetPass(const AlertCourier& courier, uint64_t AlertCourierStats::*attempts, uint64_t count) {
-    while (courier.stats().*attempts < count) {
-      StopSignal().WaitFor(kNanosPerMilli);
-      clock_.Advance(options_.longest_retry_ns);
-    }
-  }
-
-  std::vector<std::string> taken_;  // by then, as Received
-  HttpReceiver receiver_;
-};
-
-INSTANTIATE_TEST_SUITE_P(Statuses, AReceiverThatIsAwayForHoursTest, testing::Values(401, 404, 503));
-
-TEST_P(AReceiverThatIsAwayForHoursTest, IsToldWhatIsOpenAndTheEndOfWhatItKnows) {
-  auto courier = NewCourier(receiver_.url());
-  courier->Announce(Event(1, Kind::kOpened), {.number = 1});
-  while (courier->stats().sent == 0) std::this_thread::yield();
-  IsAwayUntil(clock_.MonotonicNanos() + 3 * kHour);
-  courier->Announce(Event(1, Kind::kResolved), {.number = 2});
-  courier->Announce(Event(2, Kind::kOpened), {.number = 3});
-  LetPass(*courier, &AlertCourierStats::retried, 3);
-  clock_.Advance(2 * kHour);
-  LetPass(*courier, &AlertCourierStats::retried, courier->stats().retried + 3);
-  EXPECT_THAT(done(), ElementsAre(1)) << "the others stay on disk";
-  clock_.Advance(kHour);
-  LetPass(*courier, &AlertCourierStats::sent, 3);
-  EXPECT_EQ(courier->stats().failed, 0u);
-  courier.reset();
-  EXPECT_THAT(taken_, UnorderedElementsAre("1 resolved", "2 firing"));
-  EXPECT_THAT(done(), UnorderedElementsAre(1, 2, 3));
-}
-
-TEST_P(AReceiverThatIsAwayForHoursTest, IsNotCalledForWhatIsOver) {
-  IsAwayUntil(clock_.MonotonicNanos() + 3 * kHour);
-  auto courier = NewCourier(receiver_.url());
-  courier->Announce(Event(1, Kind::kOpened), {.number = 1});
-  courier->Announce(Event(1, Kind::kResolved), {.number = 2});
-  LetPass(*courier, &AlertCourierStats::retried, 1);
-  clock_.Advance(2 * kHour);
-  LetPass(*courier, &AlertCourierStats::retried, courier->stats().retried + 2);
-  clock_.Advance(kHour);
-  LetPass(*courier, &AlertCourierStats::sent, 1);
-  EXPECT_EQ(courier->stats().failed, 0u);
-  courier.reset();
-  EXPECT_THAT(taken_, ElementsAre("1 resolved"));
-  EXPECT_THAT(done(), ElementsAre(1, 2));
-}
-
-TEST_F(AlertCourierTest, WhatAnEarlierLifeCouldNotTellIsAsOldAsItIs) {
-  constexpr int64_t kHour = 3'600 * kNanosPerSecond;
-  HttpReceiver receiver;
-  clock_.Advance(5 * kHour);
-  const auto at = [this](uint64_t id, Kind kind, int64_t ago_ns) {
-    IncidentEvent event = Event(id, kind);
-    event.incident.set_updated_wall_ns(clock_.WallNanos() - ago_ns);
-    return event;
-  };
-  auto courier = NewCourier(receiver.url());
-  courier->Inherit({.left = {{at(1, Kind::kOpened, 3 * kHour), 1},
-                             {at(2, Kind::kOpened, 2 * kHour), 2},
-                             {at(1, Kind::kResolved, kHour), 3},
-                             {at(3, Kind::kOpened, kHour / 2), 4},
-                             {at(3, Kind::kResolved, kHour / 3), 5}}});
-  ASSERT_TRUE(receiver.WaitForRequests(4));
-  EXPECT_THAT(Received(std::move(courier), receiver), ElementsAre("1 resolved", "2 firing", "3 firing", "3 resolved"));
-  EXPECT_THAT(done(), ElementsAre(1, 3, 2, 4, 5));
-}
-
-TEST_F(AlertCourierTest, WhatWasGivenUpIsNotToldAndTheNextOfItsIncidentIs) {
-  options_.receiver.type = ReceiverType::kPagerduty;
-  const HttpReceiver::Answer taken = {202, "", R"({"status": "success"})"};
-  HttpReceiver receiver;
-  receiver.AnswerNext({{400, ""}, taken, taken});
-  auto courier = NewCourier(receiver.url());
-  courier->Announce(Event(1, Kind::kOpened), {.number = 1});
-  while (courier->stats().failed == 0) std::this_thread::yield();
-  courier->Announce(Event(1, Kind::kUpdated), {.number = 2});
-  EXPECT_EQ(receiver.requests().size(), 1u) << "a receiver that refuses is asked no oftener than one that takes";
-  clock_.Advance(60 * kNanosPerSecond);
-  while (courier->stats().sent < 1) std::this_thread::yield();
-  courier->Announce(Event(1, Kind::kResolved), {.number = 3});
-  while (courier->stats().sent < 2) std::this_thread::yield();
-  std::vector<std::string> actions;
-  for (const HttpReceiver::Request& request : receiver.requests()) {
-    actions.push_back(nlohmann::json::parse(request.body)["event_action"].get<std::string>());
-  }
-  EXPECT_THAT(actions, ElementsAre("trigger", "trigger", "resolve"));
-  EXPECT_THAT(told(), ElementsAre("1  open", "1  over"));
-}
-
 TEST_F(AlertCourierTest, StoppingDoesNotWaitForAReceiverThatHangs) {
   options_.drain_ns = 1;
   HttpReceiver receiver;
   receiver.Hold(true);
   auto courier = NewCourier(receiver.url());
-  courier->Announce(Event(1, Kind::kOpened), {.number = ++number_});
-  courier->Announce(Event(2, Kind::kOpened), {.number = ++number_});
+  courier->Announce(CourierEvent(1, Kind::kOpened), {.number = ++number_});
+  courier->Announce(CourierEvent(2, Kind::kOpened), {.number = ++number_});
   ASSERT_TRUE(receiver.WaitForRequests(1));
   const int64_t start = RealClock().MonotonicNanos();
   courier.reset();
@@ -375,7 +191,7 @@ TEST_F(AlertCourierTest, WhoRedirectsOrHangsUpIsTriedAgain) {
   HttpReceiver receiver;
   receiver.AnswerNext({{302, "Location: http://127.0.0.1:1/"}, {200, "", "cut", /*is_cut=*/true}});
   auto courier = NewCourier(receiver.url());
-  courier->Announce(Event(1, Kind::kOpened), {.number = ++number_});
+  courier->Announce(CourierEvent(1, Kind::kOpened), {.number = ++number_});
   LetItFail(*courier, 2);
   while (courier->stats().sent == 0) std::this_thread::yield();
   EXPECT_EQ(courier->stats().retried, 2u);
@@ -387,7 +203,7 @@ TEST_F(AlertCourierTest, WhoStallsIsTriedAgain) {
   HttpReceiver receiver;
   receiver.Hold(true);
   auto courier = NewCourier(receiver.url());
-  courier->Announce(Event(1, Kind::kOpened), {.number = ++number_});
+  courier->Announce(CourierEvent(1, Kind::kOpened), {.number = ++number_});
   while (courier->stats().retried == 0) std::this_thread::yield();
   EXPECT_EQ(courier->stats().sent, 0u);
   receiver.Hold(false);
@@ -399,16 +215,16 @@ TEST_F(AlertCourierTest, WhoStallsIsTriedAgain) {
 TEST_F(AlertCourierTest, AnUpdateIsHeldBackForAMinuteAndAnEndIsNot) {
   HttpReceiver receiver;
   auto courier = NewCourier(receiver.url());
-  courier->Announce(Event(1, Kind::kOpened), {.number = ++number_});
+  courier->Announce(CourierEvent(1, Kind::kOpened), {.number = ++number_});
   ASSERT_TRUE(receiver.WaitForRequests(1));
   while (courier->stats().sent == 0) std::this_thread::yield();
-  courier->Announce(Event(1, Kind::kUpdated), {.number = ++number_});
+  courier->Announce(CourierEvent(1, Kind::kUpdated), {.number = ++number_});
   EXPECT_EQ(courier->stats().waiting, 0u) << "it may not go yet";
   clock_.Advance(60 * kNanosPerSecond);
   ASSERT_TRUE(receiver.WaitForRequests(2));
   while (courier->stats().sent == 1) std::this_thread::yield();
-  courier->Announce(Event(1, Kind::kUpdated), {.number = ++number_});
-  courier->Announce(Event(1, Kind::kResolved), {.number = ++number_});
+  courier->Announce(CourierEvent(1, Kind::kUpdated), {.number = ++number_});
+  courier->Announce(CourierEvent(1, Kind::kResolved), {.number = ++number_});
   EXPECT_THAT(Received(std::move(courier), receiver), ElementsAre("1 firing", "1 firing", "1 resolved"));
   EXPECT_THAT(done(), ElementsAre(1, 2, 3, 4));
 }
@@ -416,9 +232,9 @@ TEST_F(AlertCourierTest, AnUpdateIsHeldBackForAMinuteAndAnEndIsNot) {
 TEST_F(AlertCourierTest, WhatIsHeldBackAtTheEndIsForTheNextLife) {
   HttpReceiver receiver;
   auto courier = NewCourier(receiver.url());
-  courier->Announce(Event(1, Kind::kOpened), {.number = ++number_});
+  courier->Announce(CourierEvent(1, Kind::kOpened), {.number = ++number_});
   while (courier->stats().sent == 0) std::this_thread::yield();
-  courier->Announce(Event(1, Kind::kUpdated), {.number = ++number_});
+  courier->Announce(CourierEvent(1, Kind::kUpdated), {.number = ++number_});
   auto left = courier->Stop();
   EXPECT_THAT(done(), ElementsAre(1));
   ASSERT_EQ(left.size(), 1u);
@@ -432,13 +248,13 @@ TEST_F(AlertCourierTest, WhatIsHeldBackAtTheEndIsForTheNextLife) {
 TEST_F(AlertCourierTest, AWebhookIsNotToldWhoHasItInHandAndPagerdutyIs) {
   HttpReceiver receiver;
   auto courier = NewCourier(receiver.url());
-  courier->Announce(Event(1, Kind::kAcknowledged), {.number = ++number_});
+  courier->Announce(CourierEvent(1, Kind::kAcknowledged), {.number = ++number_});
   EXPECT_THAT(done(), ElementsAre(1));
   EXPECT_THAT(Received(std::move(courier), receiver), IsEmpty());
   options_.receiver.type = ReceiverType::kPagerduty;
   receiver.AnswerNext({{202, "", R"({"status": "success"})"}});
   courier = NewCourier(receiver.url());
-  courier->Announce(Event(1, Kind::kAcknowledged), {.number = ++number_});
+  courier->Announce(CourierEvent(1, Kind::kAcknowledged), {.number = ++number_});
   courier.reset();
   EXPECT_EQ(receiver.requests().size(), 1u);
 }
@@ -447,20 +263,20 @@ TEST_F(AlertCourierTest, AlertmanagerIsToldAgainWhatFiresUntilItIsOver) {
   options_.receiver.type = ReceiverType::kAlertmanager;
   HttpReceiver receiver;
   auto courier = NewCourier(absl::StrCat("http://127.0.0.1:", receiver.port()));
-  courier->Inherit({.open = {Event(2, Kind::kOpened).incident}});
-  courier->Announce(Event(1, Kind::kOpened), {.number = ++number_});
+  courier->Inherit({.open = {CourierEvent(2, Kind::kOpened).incident}});
+  courier->Announce(CourierEvent(1, Kind::kOpened), {.number = ++number_});
   ASSERT_TRUE(receiver.WaitForRequests(2));
   EXPECT_EQ(receiver.requests()[0].path, "/api/v2/alerts");
   while (courier->stats().sent < 2) std::this_thread::yield();
   clock_.Advance(60 * kNanosPerSecond);
   ASSERT_TRUE(receiver.WaitForRequests(4));
   while (courier->stats().sent < 4) std::this_thread::yield();
-  courier->Announce(Event(1, Kind::kResolved), {.number = ++number_});
-  courier->Announce(Event(2, Kind::kResolved), {.number = ++number_});
+  courier->Announce(CourierEvent(1, Kind::kResolved), {.number = ++number_});
+  courier->Announce(CourierEvent(2, Kind::kResolved), {.number = ++number_});
   ASSERT_TRUE(receiver.WaitForRequests(6));
   while (courier->stats().sent < 6) std::this_thread::yield();
   clock_.Advance(600 * kNanosPerSecond);
-  courier->Announce(Event(3, Kind::kOpened), {.number = ++number_});
+  courier->Announce(CourierEvent(3, Kind::kOpened), {.number = ++number_});
   ASSERT_TRUE(receiver.WaitForRequests(7));
   EXPECT_NE(receiver.requests().back().body.find(R"("incident_id":"3")"), std::string::npos);
 }
@@ -472,7 +288,7 @@ TEST_F(AlertCourierTest, SlackGetsAThreadPerIncidentAndAMessagePerSecond) {
   receiver.AnswerNext(
       {{200, "", R"({"ok": false, "error": "internal_error"})"}, {200, "", "<html>"}, {200, "", taken}});
   auto courier = NewCourier(receiver.url());
-  courier->Announce(Event(1, Kind::kOpened), {.number = ++number_});
+  courier->Announce(CourierEvent(1, Kind::kOpened), {.number = ++number_});
   for (uint64_t tried = 1; tried <= 3; ++tried) {
     ASSERT_TRUE(receiver.WaitForRequests(tried));
     while (courier->stats().retried + courier->stats().sent < tried) std::this_thread::yield();
@@ -480,13 +296,13 @@ TEST_F(AlertCourierTest, SlackGetsAThreadPerIncidentAndAMessagePerSecond) {
   }
   EXPECT_EQ(courier->stats().sent, 1u);
   receiver.AnswerNext({{200, "", R"({"ok": true, "ts": "17.4"})"}});
-  courier->Announce(Event(1, Kind::kResolved), {.number = ++number_});
+  courier->Announce(CourierEvent(1, Kind::kResolved), {.number = ++number_});
   ASSERT_TRUE(receiver.WaitForRequests(4));
   EXPECT_EQ(receiver.requests()[3].headers.at("Authorization"), "Bearer xoxb-0");
   EXPECT_EQ(nlohmann::json::parse(receiver.requests()[3].body)["thread_ts"], "17.3");
   while (courier->stats().sent < 2) std::this_thread::yield();
   EXPECT_THAT(told(), ElementsAre("1 17.3 open", "1 17.3 over")) << "where the first message is, not an answer to it";
-  courier->Announce(Event(2, Kind::kOpened), {.number = ++number_});
+  courier->Announce(CourierEvent(2, Kind::kOpened), {.number = ++number_});
   clock_.Advance(kNanosPerSecond - 1);
   EXPECT_EQ(courier->stats().sent, 2u) << "not before a second has passed";
   EXPECT_EQ(receiver.requests().size(), 4u);
@@ -500,8 +316,8 @@ TEST_F(AlertCourierTest, WhatIsSaidAgainPassesNothingThatAnEarlierLifeLeft) {
   options_.receiver.type = ReceiverType::kAlertmanager;
   HttpReceiver receiver;
   auto courier = NewCourier(absl::StrCat("http://127.0.0.1:", receiver.port()));
-  courier->Inherit({.open = {Event(1, Kind::kReopened).incident},
-                    .left = {{Event(1, Kind::kResolved), 1}, {Event(1, Kind::kReopened), 2}}});
+  courier->Inherit({.open = {CourierEvent(1, Kind::kReopened).incident},
+                    .left = {{CourierEvent(1, Kind::kResolved), 1}, {CourierEvent(1, Kind::kReopened), 2}}});
   ASSERT_TRUE(receiver.WaitForRequests(2));
   courier.reset();
   std::vector<bool> fires;
@@ -523,8 +339,8 @@ TEST_F(AlertCourierTest, AThreadThatIsGoneBeginsAgain) {
                        {200, "", R"({"ok": true, "ts": "18.2"})"}});
   auto courier = NewCourier(receiver.url());
   courier->Inherit({.last = {{1, "17.3", clock_.MonotonicNanos()}}});
-  courier->Announce(Event(1, Kind::kResolved), {.number = ++number_});
-  courier->Announce(Event(1, Kind::kReopened), {.number = ++number_});
+  courier->Announce(CourierEvent(1, Kind::kResolved), {.number = ++number_});
+  courier->Announce(CourierEvent(1, Kind::kReopened), {.number = ++number_});
   for (uint64_t tried = 1; tried <= 3; ++tried) {
     ASSERT_TRUE(receiver.WaitForRequests(tried));
     while (courier->stats().retried + courier->stats().sent < tried) std::this_thread::yield();

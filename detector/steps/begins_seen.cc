@@ -15,6 +15,8 @@ namespace {
 
 // Of a rank's operations: some find their GPU idle and begin at once.
 constexpr double kHardlyAny = kFew;
+// Of a rank's collectives, beside another kind: more than recorders err by. By judgement, not measured.
+constexpr double kAnyBeside = kFew * kFew;
 
 struct Begins {
   bool never = false;   // the recorder says so, or it cannot have seen them
@@ -28,7 +30,7 @@ bool KindsHaveStreams(const Trace& trace) {
   std::vector<double> beside;
   for (size_t rank = 0; rank < trace.ranks.size(); ++rank)
     beside.push_back(ShareBesideOthers(trace.OperationsOf(rank)));
-  return MedianInPlace(&beside) > kHardlyAny * kFew;
+  return MedianInPlace(&beside) > kAnyBeside;
 }
 
 Begins BeginsOf(absl::Span<const TraceOperation> operations, bool by_kind) {
