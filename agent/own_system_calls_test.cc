@@ -92,7 +92,7 @@ TEST(OwnSystemCallsTest, NoProgramsNoMountsNoNamespacesNoWayAroundPaths) {
   EXPECT_TRUE(IsForbidden([] { return unshare(CLONE_NEWUSER); }));
   EXPECT_TRUE(IsForbidden([] { return chroot("/"); }));
   EXPECT_TRUE(IsForbidden([] { return setuid(getuid()); }));
-  EXPECT_TRUE(IsForbidden([] { return open_by_handle_at(AT_FDCWD, nullptr, 0); }));
+  EXPECT_TRUE(IsForbidden([] { return syscall(SYS_open_by_handle_at, AT_FDCWD, nullptr, 0); }));
   EXPECT_TRUE(IsForbidden([] { return syscall(SYS_bpf, 0, nullptr, 0); }));
   EXPECT_TRUE(IsForbidden([] { return syscall(SYS_io_uring_setup, 1, nullptr); }));
 }
