@@ -47,6 +47,7 @@ absl::StatusOr<std::unique_ptr<Agent>> Agent::Create(const AgentOptions& options
   agent->rings_ = rings.get();
   agent->runner_.Add(std::move(rings), /*may_hang=*/false);
   const SourceOptions source_options = {.root = options.root,
+                                        .kernel_log = options.kernel_log,
                                         .nvml_library = options.nvml_library,
                                         .nccl_ras_address = options.nccl_ras_address,
                                         .dcgm_exporter_url = options.dcgm_exporter_url,

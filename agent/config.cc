@@ -126,6 +126,8 @@ void AddAgentSettings(AgentOptions& options, Settings& settings) {
                NotEmpty(options.root));
   settings.Add("state_directory", &options.state_directory,
                "where to keep, in memory, how far rings and kernel log were read; empty = nowhere");
+  settings.Add("kernel_log", &options.kernel_log,
+               "read the kernel log, which has Xids, AER, mlx5 and out-of-memory events; fails where it is not shown");
   settings.Add("nvml_library", &options.nvml_library, "name or path of NVIDIA's management library");
   settings.Add("nccl_ras_address", &options.nccl_ras_address,
                "localhost:PORT or IP:PORT of NCCL's RAS service; empty = do not ask");

@@ -27,6 +27,7 @@ struct AgentOptions {
   std::string ring_directory = ring::kDefaultDirectory;
   std::string root = "/";
   std::string state_directory = "/run/lockstep-agent";  // in memory; empty = nothing survives a restart
+  bool kernel_log = true;                               // to be read; a machine that does not show it is a failure then
   std::string nvml_library = "libnvidia-ml.so.1";
   std::string nccl_ras_address = "localhost:28028";          // empty = do not ask
   std::string dcgm_exporter_url;                             // of its page, on this machine; empty = do not ask

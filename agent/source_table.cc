@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "agent/rooted_fs.h"
 #include "agent/sources/dcgm/dcgm_source.h"
 #include "agent/sources/host/host_source.h"
@@ -18,12 +19,31 @@
 namespace lockstep {
 namespace {
 
+// Stands in the table also where it is switched off, so that status tells.
+class SwitchedOffSource final : public Source {
+ public:
+  SwitchedOffSource(absl::string_view name, absl::string_view why) : name_(name), why_(why) {}
+
+  absl::string_view name() const override { return name_; }
+  // Switched off after it worked, it has not failed.
+  bool comes_and_goes() const override { return true; }
+  absl::Status Collect(const Tick&, wire::AgentReport&) override {
+    return NoData(absl::StrCat("switched off: ", why_));
+  }
+
+ private:
+  // Literals.
+  const absl::string_view name_;
+  const absl::string_view why_;
+};
+
 absl::StatusOr<std::unique_ptr<Source>> MakeHost(const SourceOptions& options) {
   ASSIGN_OR_RETURN(RootedFs fs, RootedFs::Open(options.root));
   return std::make_unique<HostSource>(std::move(fs));
 }
 
 absl::StatusOr<std::unique_ptr<Source>> MakeKernelLog(const SourceOptions& options) {
+  if (!options.kernel_log) return std::make_unique<SwitchedOffSource>("kernel_log", "kernel_log is false");
   ASSIGN_OR_RETURN(RootedFs fs, RootedFs::Open(options.root));
   std::string boot_id = ReadBootId(fs);
   return std::make_unique<KernelLogSource>(MakeKmsgDevice(std::move(fs)), std::move(boot_id), options.kernel_xids);
@@ -43,28 +63,14 @@ absl::StatusOr<std::unique_ptr<Source>> MakeNvml(const SourceOptions& options) {
   return std::make_unique<NvmlSource>(options.nvml_library, options.gpu_names, options.kernel_xids);
 }
 
-// Stands in the table also where it is switched off, so that status tells.
-class SwitchedOffSource final : public Source {
- public:
-  explicit SwitchedOffSource(absl::string_view name) : name_(name) {}
-
-  absl::string_view name() const override { return name_; }
-  // Switched off after it worked, it has not failed.
-  bool comes_and_goes() const override { return true; }
-  absl::Status Collect(const Tick&, wire::AgentReport&) override { return NoData("switched off: no address"); }
-
- private:
-  const absl::string_view name_;  // a literal
-};
-
 absl::StatusOr<std::unique_ptr<Source>> MakeNcclRas(const SourceOptions& options) {
-  if (options.nccl_ras_address.empty()) return std::make_unique<SwitchedOffSource>("nccl_ras");
+  if (options.nccl_ras_address.empty()) return std::make_unique<SwitchedOffSource>("nccl_ras", "no address");
   ASSIGN_OR_RETURN(RasAddress address, ParseRasAddress(options.nccl_ras_address));
   return std::make_unique<RasSource>(std::move(address), Random(SeedFromSystem()), InterfaceAddresses);
 }
 
 absl::StatusOr<std::unique_ptr<Source>> MakeDcgmExporter(const SourceOptions& options) {
-  if (options.dcgm_exporter_url.empty()) return std::make_unique<SwitchedOffSource>("dcgm_exporter");
+  if (options.dcgm_exporter_url.empty()) return std::make_unique<SwitchedOffSource>("dcgm_exporter", "no address");
   return std::make_unique<DcgmSource>(options.dcgm_exporter_url, options.gpu_names);
 }
 

@@ -18,6 +18,7 @@ namespace lockstep {
 // What a source may need to know about where it runs.
 struct SourceOptions {
   std::string root = "/";                            // of the file system that is looked at
+  bool kernel_log = true;                            // it is to be read
   std::string nvml_library = "libnvidia-ml.so.1";    // name or path for dlopen
   std::string nccl_ras_address = "localhost:28028";  // of NCCL's RAS service; empty = do not ask
   std::string dcgm_exporter_url;                     // page of a dcgm-exporter on this machine; empty = do not ask

@@ -403,6 +403,7 @@ class KubernetesTest(unittest.TestCase):
             self.assertEqual(privileged, allowed)
         agent = self.find(unprivileged, "DaemonSet", "lockstep-agent")["spec"]["template"]["spec"]
         self.assertNotIn("/dev/kmsg", [m["mountPath"] for m in agent["containers"][0]["volumeMounts"]])
+        self.assertIn({"name": "LOCKSTEP_AGENT_KERNEL_LOG", "value": "false"}, agent["containers"][0]["env"])
         self.assertTrue(self.find(base, "StatefulSet", "lockstep-collector")["spec"]["template"]["spec"]
                         ["securityContext"]["runAsNonRoot"])
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "agent/sources/kernel_log/kernel_line.h"
 #include "agent/sources/kernel_log/kmsg_record.h"
 
@@ -30,11 +31,18 @@ wire::KernelEvent* FindSame(const wire::KernelEvent& event, wire::AgentReport& r
   return nullptr;
 }
 
+// Why the log is not read. That it is not shown here does not mean that the machine has none.
+absl::Status WhyNot(const absl::Status& status) {
+  if (!absl::IsNotFound(status)) return status;
+  return absl::UnavailableError(absl::StrCat(status.message(), ": this machine does not show its kernel log, so that ",
+                                             "nobody hears of it; kernel_log: false switches it off"));
+}
+
 }  // namespace
 
 absl::Status KernelLogSource::Collect(const Tick& tick, wire::AgentReport& report) {
   if (!open_) {
-    if (const absl::Status status = device_->Open(); !status.ok()) return status;
+    if (const absl::Status status = device_->Open(); !status.ok()) return WhyNot(status);
     open_ = true;
     Begin();
   }

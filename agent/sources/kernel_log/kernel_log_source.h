@@ -27,8 +27,9 @@ namespace lockstep {
 // of the last kFirstLookBackNanos are read, and older ones are no news. Lines of user programs that write to /dev/kmsg
 // count as well: only root can, and it is how operators rehearse an incident.
 //
-// NoData where there is no kernel log; PERMISSION_DENIED where there is one that may not be read, for then nobody hears
-// what it says, and the error of one that was read and cannot be any more. Looked for again in every tick.
+// Every kernel has a log: one that is not shown is a failure (UNAVAILABLE), as one that may not be read
+// (PERMISSION_DENIED), for then nobody hears what it says; so is the error of one that was read and cannot be any more.
+// Looked for again in every tick.
 // Not thread-safe.
 class KernelLogSource final : public Source {
  public:

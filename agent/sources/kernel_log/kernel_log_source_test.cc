@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -194,12 +195,17 @@ TEST_F(KernelLogSourceTest, ALogThatCannotBeReadAnyMoreFailsAndGoesOnWhereItWas)
   EXPECT_EQ(log_.opened, 3);
 }
 
-TEST_F(KernelLogSourceTest, HasNoDataWithoutAKernelLog) {
+TEST_F(KernelLogSourceTest, ALogThatIsNotShownIsAFailureAndNotAMachineWithoutOne) {
   TemporaryDirectory root;
   root.Write("dev/kmsg", "6,1,1,-;not a device\n");
   KernelLogSource source(MakeKmsgDevice(*RootedFs::Open(root.path().string())), "boot-1", xids_);
   wire::AgentReport report;
-  EXPECT_TRUE(IsNoData(source.Collect(Tick{}, report)));
+  EXPECT_TRUE(absl::IsUnavailable(source.Collect(Tick{}, report)));
+  std::filesystem::remove(root.path() / "dev/kmsg");
+  const absl::Status without = source.Collect(Tick{}, report);
+  EXPECT_TRUE(absl::IsUnavailable(without));
+  EXPECT_THAT(without.message(), testing::HasSubstr("dev/kmsg"));
+  EXPECT_THAT(without.message(), testing::HasSubstr("kernel_log: false"));
 }
 
 TEST_F(KernelLogSourceTest, AHealthyDgxSaysNothing) {
@@ -380,7 +386,7 @@ TEST(KernelLogSourceLiveTest, ReadsTheLogOfThisMachineIfItMay) {
                          std::make_shared<KernelXids>());
   wire::AgentReport report;
   const absl::Status status = source.Collect(Tick{}, report);
-  EXPECT_TRUE(status.ok() || IsNoData(status) || absl::IsPermissionDenied(status)) << status;
+  EXPECT_TRUE(status.ok() || absl::IsUnavailable(status) || absl::IsPermissionDenied(status)) << status;
   EXPECT_EQ(DroppedOf(report, "kernel_log_unreadable"), 0u);
 }
 
