@@ -19,6 +19,7 @@ namespace {
 constexpr char kFull[] = "reports_spool_full";
 constexpr char kExpired[] = "reports_expired";
 constexpr char kCorrupt[] = "reports_spool_corrupt";
+constexpr char kUnreadable[] = "reports_spool_unreadable";
 
 void TellOf(const std::string& path, const char* what, const std::string& why) {
   Log(LogLevel::kError, what, {{"file", path}, {"why", why}});
@@ -50,12 +51,15 @@ absl::Status SegmentLog::LoadAll() {
   const uint64_t corrupt_before = corrupt_places_;
   ASSIGN_OR_RETURN(const std::vector<uint64_t> numbers, directory_->List());
   std::vector<uint64_t> corrupt;
+  absl::Status loaded;
   for (const uint64_t number : numbers) {
     const uint64_t places = corrupt_places_;
-    RETURN_IF_ERROR(Load(number));
+    loaded.Update(Load(number));
     if (corrupt_places_ != places) corrupt.push_back(number);
     next_number_ = std::max(next_number_, number + 1);
   }
+  RETURN_IF_ERROR(loaded);
+  unreadable_since_ns_.reset();
   // Only now it is known what is acknowledged and was no loss.
   if (corrupt_places_ != corrupt_before) {
     for (const uint64_t number : corrupt) RETURN_IF_ERROR(Heal(number));
@@ -63,8 +67,25 @@ absl::Status SegmentLog::LoadAll() {
   return absl::OkStatus();
 }
 
+absl::StatusOr<absl::optional<std::string>> SegmentLog::ReadPatiently(uint64_t number) {
+  absl::StatusOr<std::string> bytes = directory_->Read(number);
+  if (bytes.ok()) return absl::optional<std::string>(*std::move(bytes));
+  const int64_t now_ns = clock_.MonotonicNanos();
+  if (!unreadable_since_ns_.has_value()) unreadable_since_ns_ = now_ns;
+  if (now_ns - *unreadable_since_ns_ < kReadPatienceNanos) return bytes.status();
+  TellOf(directory_->PathOf(number), "a spool segment cannot be read", bytes.status().ToString());
+  return absl::optional<std::string>();
+}
+
 absl::Status SegmentLog::Load(uint64_t number) {
-  ASSIGN_OR_RETURN(const std::string bytes, directory_->Read(number));
+  ASSIGN_OR_RETURN(const absl::optional<std::string> read, ReadPatiently(number));
+  if (!read.has_value()) {
+    // How many were in it is not known.
+    ++dropped_[kUnreadable];
+    ++untold_[kUnreadable];
+    return absl::OkStatus();
+  }
+  const std::string& bytes = *read;
   absl::StatusOr<SegmentReader> reader = SegmentReader::Open(bytes);
   if (absl::IsFailedPrecondition(reader.status())) {
     TellOf(directory_->PathOf(number), "a spool segment is of a newer version", std::string(reader.status().message()));
@@ -239,28 +260,58 @@ int64_t SegmentLog::AgeOf(const SpooledReport& report, const Segment& segment) c
 absl::StatusOr<std::vector<AgedReport>> SegmentLog::Read(uint64_t incarnation, uint64_t sequence, size_t max_bytes) {
   std::vector<AgedReport> reports;
   size_t bytes = 0;
-  for (const Segment& segment : segments_) {
-    if (segment.header.incarnation != incarnation || segment.last_sequence <= sequence) continue;
-    if (bytes >= max_bytes) break;
-    ASSIGN_OR_RETURN(const std::string data, directory_->Read(segment.number));
-    ASSIGN_OR_RETURN(SegmentReader reader, SegmentReader::Open(data));
-    SegmentRecord record;
-    while (bytes < max_bytes && reader.Next(record)) {
-      if (!record.report.has_value()) continue;
-      SpooledReport& report = *record.report;
-      uint64_t& acknowledged = acknowledged_[incarnation];
-      if (report.sequence <= std::max(sequence, acknowledged)) continue;
-      const int64_t age_ns = AgeOf(report, segment);
-      if (age_ns > options_.max_age_ns) {
-        CountLost(report, kExpired);
-        acknowledged = report.sequence;
-        continue;
-      }
-      bytes += report.bytes.size();
-      reports.push_back({report.sequence, age_ns, std::move(report.bytes)});
+  for (size_t i = 0; i < segments_.size() && bytes < max_bytes;) {
+    const Segment& segment = segments_[i];
+    if (segment.header.incarnation != incarnation || segment.last_sequence <= sequence || segment.is_unreadable) {
+      ++i;
+      continue;
     }
+    const absl::StatusOr<absl::optional<std::string>> data = ReadPatiently(segment.number);
+    // What stands before it goes on its way meanwhile.
+    if (!data.ok() && !reports.empty()) break;
+    if (!data.ok()) return data.status();
+    if (!data->has_value()) {
+      RETURN_IF_ERROR(LoseUnreadable(i));
+      continue;
+    }
+    unreadable_since_ns_.reset();
+    ASSIGN_OR_RETURN(const size_t taken, TakeReports(segment, **data, sequence, max_bytes - bytes, reports));
+    bytes += taken;
+    ++i;
   }
   return reports;
+}
+
+// The bytes of the reports that it takes.
+absl::StatusOr<size_t> SegmentLog::TakeReports(const Segment& segment, absl::string_view data, uint64_t sequence,
+                                               size_t max_bytes, std::vector<AgedReport>& reports) {
+  ASSIGN_OR_RETURN(SegmentReader reader, SegmentReader::Open(data));
+  size_t bytes = 0;
+  SegmentRecord record;
+  while (bytes < max_bytes && reader.Next(record)) {
+    if (!record.report.has_value()) continue;
+    SpooledReport& report = *record.report;
+    uint64_t& acknowledged = acknowledged_[segment.header.incarnation];
+    if (report.sequence <= std::max(sequence, acknowledged)) continue;
+    const int64_t age_ns = AgeOf(report, segment);
+    if (age_ns > options_.max_age_ns) {
+      CountLost(report, kExpired);
+      acknowledged = report.sequence;
+      continue;
+    }
+    bytes += report.bytes.size();
+    reports.push_back({report.sequence, age_ns, std::move(report.bytes)});
+  }
+  return bytes;
+}
+
+absl::Status SegmentLog::LoseUnreadable(size_t index) {
+  Segment& segment = segments_[index];
+  const uint64_t lost = ReportsLeft(segment);
+  dropped_[kUnreadable] += lost;
+  untold_[kUnreadable] += lost;
+  segment.is_unreadable = true;
+  return HoldsResume(index) ? absl::OkStatus() : Erase(index);
 }
 
 absl::Status SegmentLog::KeepLimits() {

@@ -4,7 +4,9 @@
 // all in it is acknowledged: the resume point of its last report is where the next agent goes on (proto/resume.proto).
 // What is acknowledged is noted in the newest segment as well, so that a start knows it without asking anybody.
 //
-// Segments of another host's agent, or of a newer version, are told of once and left alone; they do not count.
+// Segments of another host's agent, or of a newer version, are told of once and left alone; they do not count. Nor does
+// one that the disk does not give when the log is opened, and goes on not giving for kReadPatienceNanos: the next agent
+// tries it again. What is in one that cannot be read later is counted as lost, and the others are read.
 
 #ifndef LOCKSTEP_AGENT_SPOOL_SEGMENT_LOG_H_
 #define LOCKSTEP_AGENT_SPOOL_SEGMENT_LOG_H_
@@ -20,6 +22,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "agent/spool/report_log.h"
 #include "agent/spool/segment_format.h"
@@ -47,6 +50,9 @@ int64_t AgeNanos(const SpooledReport& report, bool is_same_boot, int64_t wall_ns
 // Not thread-safe, but for what BeginSync returns. Memory: some 100 bytes per segment, and one segment at a time.
 class SegmentLog final : public ReportLog {
  public:
+  // A disk that gives nothing for a while is waited for; a bad place on it does not keep back the rest.
+  static constexpr int64_t kReadPatienceNanos = 5 * kNanosPerSecond;
+
   // Borrows the clocks.
   SegmentLog(SegmentLogOptions options, const Clock& clock, const BootClock& boot_clock)
       : options_(std::move(options)), clock_(clock), boot_clock_(boot_clock) {}
@@ -71,12 +77,19 @@ class SegmentLog final : public ReportLog {
     size_t bytes = 0;
     SpooledReport oldest;  // without its texts; for ages
     SpooledReport newest;
+    bool is_unreadable = false;  // and what is in it is counted as lost
   };
 
   absl::Status Load(uint64_t number);
   void ListFormers();
   absl::Status LoadAll();
   absl::Status Heal(uint64_t number);
+  // The bytes of a segment. Nothing = it was waited for long enough; the error, until then.
+  absl::StatusOr<absl::optional<std::string>> ReadPatiently(uint64_t number);
+  // Counts what is not acknowledged in a segment that cannot be read, once, and removes it if it may go.
+  absl::Status LoseUnreadable(size_t index);
+  absl::StatusOr<size_t> TakeReports(const Segment& segment, absl::string_view data, uint64_t sequence,
+                                     size_t max_bytes, std::vector<AgedReport>& reports);
   absl::Status BeginSegment(uint64_t first_sequence);
   static void Note(const SpooledReport& report, Segment& segment);
   uint64_t AcknowledgedOf(uint64_t incarnation) const;
@@ -107,6 +120,7 @@ class SegmentLog final : public ReportLog {
   Shedding shedding_;
   std::vector<FormerAgent> formers_;
   std::string resume_;
+  absl::optional<int64_t> unreadable_since_ns_;  // the disk has not given all that it was asked for since
   uint64_t corrupt_places_ = 0;
   std::map<std::string, uint64_t> dropped_;
   std::map<std::string, uint64_t> untold_;

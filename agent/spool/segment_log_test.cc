@@ -35,6 +35,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Pair;
 
 class SimBootClock final : public BootClock {
  public:
@@ -307,6 +308,49 @@ TEST_F(SegmentLogTest, DamageIsCountedOnceAndHealed) {
   EXPECT_EQ(log->formers().size(), 1u);
 }
 
+// A second name makes a segment one that is not read, as a bad place of the disk would.
+TEST_F(SegmentLogTest, ASegmentThatCannotBeReadIsWaitedForAndKeepsNothingElseBack) {
+  options_.segment_bytes = 1;  // a segment per report
+  auto log = Open(1);
+  for (uint64_t n = 1; n <= 5; ++n) ASSERT_OK(Append(*log, n, ReportBytes(n)));
+  const std::filesystem::path bad = Files()[2];
+  const std::filesystem::path other = directory_.path() / "second name";
+  std::filesystem::create_hard_link(bad, other);
+  const auto before = log->Read(1, 0, 10'000);
+  ASSERT_OK(before);
+  EXPECT_EQ(before->size(), 2u);
+  EXPECT_FALSE(log->Read(1, 2, 10'000).ok());
+  clock_.Advance(SegmentLog::kReadPatienceNanos - 1);
+  std::filesystem::remove(other);
+  EXPECT_THAT(Sequences(*log, 1), ElementsAre(1, 2, 3, 4, 5)) << "it was away for a moment";
+
+  std::filesystem::create_hard_link(bad, other);
+  EXPECT_FALSE(log->Read(1, 2, 10'000).ok());
+  clock_.Advance(SegmentLog::kReadPatienceNanos);
+  EXPECT_THAT(Sequences(*log, 1), ElementsAre(1, 2, 4, 5));
+  EXPECT_THAT(log->TakeLosses(), ElementsAre(Pair("reports_spool_unreadable", 1)));
+  EXPECT_FALSE(std::filesystem::exists(bad));
+}
+
+TEST_F(SegmentLogTest, ASegmentThatCannotBeReadAtTheStartIsLeftToTheNextAgent) {
+  options_.segment_bytes = 1;
+  auto log = Open(1);
+  for (uint64_t n = 1; n <= 3; ++n) ASSERT_OK(Append(*log, n, ReportBytes(n)));
+  log = nullptr;
+  const std::filesystem::path other = directory_.path() / "second name";
+  std::filesystem::create_hard_link(Files()[1], other);
+  options_.incarnation = 2;
+  log = std::make_unique<SegmentLog>(options_, clock_, boot_clock_);
+  EXPECT_FALSE(log->Open().ok());
+  clock_.Advance(SegmentLog::kReadPatienceNanos);
+  ASSERT_OK(log->Open());
+  EXPECT_THAT(Sequences(*log, 1), ElementsAre(1, 3));
+  EXPECT_THAT(log->TakeLosses(), ElementsAre(Pair("reports_spool_unreadable", 1)));
+  log = nullptr;
+  std::filesystem::remove(other);
+  EXPECT_THAT(Sequences(*Open(3), 1), ElementsAre(1, 2, 3));
+}
+
 TEST_F(SegmentLogTest, SegmentsOfANewerVersionOrAnotherHostAreLeftAlone) {
   auto log = Open(1);
   log = nullptr;
@@ -356,6 +400,9 @@ TEST_F(SegmentLogTest, NobodyElseCanReadOrWriteAndLinksAreNotFollowed) {
   std::filesystem::create_symlink("/etc/passwd", folder / "00000000000000ff.segment");
   SegmentLog linked(options_, clock_, boot_clock_);
   EXPECT_FALSE(linked.Open().ok());
+  clock_.Advance(SegmentLog::kReadPatienceNanos);
+  EXPECT_OK(linked.Open());
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "00000000000000ff.segment")) << "nor touched";
   options_.directory = (directory_.path() / "link").string();
   std::filesystem::create_directory_symlink(folder, directory_.path() / "link");
   EXPECT_FALSE(SegmentLog(options_, clock_, boot_clock_).Open().ok());

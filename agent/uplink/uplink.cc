@@ -326,9 +326,12 @@ void Uplink::LoadReports(uint64_t from) {
   auto loaded = spool_->Load(incarnation, from, Outbox::kMaxLoadedBytes, Spool::kWriteWaitNanos);
   MutexLock lock(mutex_);
   const int64_t now_ns = clock_.MonotonicNanos();
-  if (absl::IsDeadlineExceeded(loaded.status())) {
+  if (!loaded.ok()) {
     if (loading_since_ns_ == 0) loading_since_ns_ = now_ns;
-    if (now_ns - loading_since_ns_ < kDiskPatienceNanos) return;
+    if (now_ns - loading_since_ns_ < kDiskPatienceNanos) {
+      if (!absl::IsDeadlineExceeded(loaded.status())) changed_.WaitFor(mutex_, kLookAgainNanos);
+      return;
+    }
   }
   loading_since_ns_ = 0;
   if (!loaded.ok()) return current().outbox.DropUnreadable(from);

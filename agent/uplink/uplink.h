@@ -58,7 +58,8 @@ struct UplinkStatistics {
 class Uplink {
  public:
   static constexpr size_t kMaxCommands = 64;  // that wait for TakeCommand
-  // Without an answer of the disk for so long, what is only there is given up.
+  // Without reports from the disk for so long, what is only there is given up. The spool itself gives up sooner what
+  // it cannot read in places (SegmentLog::kReadPatienceNanos).
   static constexpr int64_t kDiskPatienceNanos = 10 * kNanosPerSecond;
 
   // `hello` is sent first on every stream. Borrows `connector`, `clock`, `spool` and `keeper`; without a spool
