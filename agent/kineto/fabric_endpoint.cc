@@ -196,6 +196,20 @@ void FabricEndpoint::Answer(const Datagram& datagram, const FabricMessage& messa
   }
 }
 
+// Names of sockets without a file hold for a network namespace.
+absl::Status FabricEndpoint::WhyUnregistered(int32_t pid) const {
+  const auto own = root_.ReadLink("proc/self/ns/net");
+  const auto its = root_.ReadLink(absl::StrCat("proc/", pid, "/ns/net"));
+  if (own.ok() && its.ok() && *own != *its) {
+    return absl::FailedPreconditionError(
+        "the process has not registered for profiles and cannot: it has another network namespace than the agent, "
+        "where "
+        "the agent's socket is not to be seen (a pod needs hostNetwork: true)");
+  }
+  return absl::FailedPreconditionError(
+      "the process has not registered for profiles: start it with KINETO_USE_DAEMON=1 (PyTorch with Kineto)");
+}
+
 absl::Status FabricEndpoint::Leave(const FabricProcess& process, std::string text) {
   MutexLock lock(mutex_);
   if (statistics_.name_taken) {
@@ -204,10 +218,7 @@ absl::Status FabricEndpoint::Leave(const FabricProcess& process, std::string tex
   if (!statistics_.listening) {
     return absl::FailedPreconditionError("the agent cannot take the socket at which processes of PyTorch register");
   }
-  if (!processes_.Knows(process.pid, process.start_ticks)) {
-    return absl::FailedPreconditionError(
-        "the process has not registered for profiles: start it with KINETO_USE_DAEMON=1 (PyTorch with Kineto)");
-  }
+  if (!processes_.Knows(process.pid, process.start_ticks)) return WhyUnregistered(process.pid);
   if (orders_.size() >= kMaxOrders) return absl::ResourceExhaustedError("too many processes have orders");
   const bool is_new = orders_.try_emplace({process.pid, process.start_ticks}, Order{std::move(text)}).second;
   return is_new ? absl::OkStatus() : absl::AlreadyExistsError("the process has an order already");

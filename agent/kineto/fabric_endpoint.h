@@ -109,6 +109,8 @@ class FabricEndpoint {
   FabricRefusal Handle(const Datagram& datagram);
   // Who has sent it. `pid` is what the sender calls himself.
   FabricRefusal Identify(const ucred& credentials, int32_t pid, FabricSender& sender) const;
+  // Of a process of a job; thread-safe.
+  absl::Status WhyUnregistered(int32_t pid) const;
   void Answer(const Datagram& datagram, const FabricMessage& message, const FabricSender& sender);
 
   const std::string name_;

@@ -2,15 +2,18 @@
 
 #include "agent/kineto/fabric_endpoint.h"
 
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <functional>
 #include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "agent/kineto/fabric_refusal.h"
 #include "agent/kineto/testing/fabric_client.h"
 #include "agent/kineto/user_pace.h"
@@ -112,6 +115,28 @@ TEST_F(FabricEndpointTest, AnOrderIsGivenOnceToItsProcessWithTheNextPoll) {
   endpoint_->Withdraw(self);
   ASSERT_TRUE(client.Poll(getpid(), kJob));
   EXPECT_EQ(client.Receive("req"), "") << "it is withdrawn";
+}
+
+TEST_F(FabricEndpointTest, AProcessOfAnotherNetworkIsToldThatItCannotRegister) {
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const char done = unshare(CLONE_NEWNET) == 0 ? 1 : 0;
+    if (write(ready[1], &done, 1) != 1) _exit(1);
+    while (true) pause();
+  }
+  char done = 0;
+  EXPECT_EQ(read(ready[0], &done, 1), 1);
+  const auto stat = ReadProcessStat(Root(), child);
+  const absl::Status refused = stat.ok() ? endpoint_->Leave({child, stat->start_ticks}, "X=1") : stat.status();
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  close(ready[0]);
+  close(ready[1]);
+  if (done == 0) GTEST_SKIP() << "no network namespace may be made here";
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_NE(refused.message().find("another network namespace"), absl::string_view::npos) << refused;
 }
 
 TEST_F(FabricEndpointTest, AProcessCannotRegisterAnother) {
