@@ -59,7 +59,7 @@ absl::Status SegmentLog::LoadAll() {
     next_number_ = std::max(next_number_, number + 1);
   }
   RETURN_IF_ERROR(loaded);
-  unreadable_since_ns_.reset();
+  unreadable_.reset();
   // Only now it is known what is acknowledged and was no loss.
   if (corrupt_places_ != corrupt_before) {
     for (const uint64_t number : corrupt) RETURN_IF_ERROR(Heal(number));
@@ -69,10 +69,11 @@ absl::Status SegmentLog::LoadAll() {
 
 absl::StatusOr<absl::optional<std::string>> SegmentLog::ReadPatiently(uint64_t number) {
   absl::StatusOr<std::string> bytes = directory_->Read(number);
+  if (bytes.ok() && unreadable_.has_value() && unreadable_->number == number) unreadable_.reset();
   if (bytes.ok()) return absl::optional<std::string>(*std::move(bytes));
   const int64_t now_ns = clock_.MonotonicNanos();
-  if (!unreadable_since_ns_.has_value()) unreadable_since_ns_ = now_ns;
-  if (now_ns - *unreadable_since_ns_ < kReadPatienceNanos) return bytes.status();
+  if (!unreadable_.has_value()) unreadable_ = Unreadable{number, now_ns};
+  if (now_ns - unreadable_->since_ns < kReadPatienceNanos) return bytes.status();
   TellOf(directory_->PathOf(number), "a spool segment cannot be read", bytes.status().ToString());
   return absl::optional<std::string>();
 }
@@ -260,6 +261,7 @@ int64_t SegmentLog::AgeOf(const SpooledReport& report, const Segment& segment) c
 absl::StatusOr<std::vector<AgedReport>> SegmentLog::Read(uint64_t incarnation, uint64_t sequence, size_t max_bytes) {
   std::vector<AgedReport> reports;
   size_t bytes = 0;
+  bool has_lost = false;  // and what comes right behind is not waited for as long once more
   for (size_t i = 0; i < segments_.size() && bytes < max_bytes;) {
     const Segment& segment = segments_[i];
     if (segment.header.incarnation != incarnation || segment.last_sequence <= sequence || segment.is_unreadable) {
@@ -272,13 +274,14 @@ absl::StatusOr<std::vector<AgedReport>> SegmentLog::Read(uint64_t incarnation, u
     if (!data.ok()) return data.status();
     if (!data->has_value()) {
       RETURN_IF_ERROR(LoseUnreadable(i));
+      has_lost = true;
       continue;
     }
-    unreadable_since_ns_.reset();
     ASSIGN_OR_RETURN(const size_t taken, TakeReports(segment, **data, sequence, max_bytes - bytes, reports));
     bytes += taken;
     ++i;
   }
+  if (has_lost) unreadable_.reset();
   return reports;
 }
 

@@ -80,6 +80,12 @@ class SegmentLog final : public ReportLog {
     bool is_unreadable = false;  // and what is in it is counted as lost
   };
 
+  // What the disk does not give.
+  struct Unreadable {
+    uint64_t number = 0;
+    int64_t since_ns = 0;
+  };
+
   absl::Status Load(uint64_t number);
   void ListFormers();
   absl::Status LoadAll();
@@ -120,7 +126,7 @@ class SegmentLog final : public ReportLog {
   Shedding shedding_;
   std::vector<FormerAgent> formers_;
   std::string resume_;
-  absl::optional<int64_t> unreadable_since_ns_;  // the disk has not given all that it was asked for since
+  absl::optional<Unreadable> unreadable_;  // the first one that is waited for
   uint64_t corrupt_places_ = 0;
   std::map<std::string, uint64_t> dropped_;
   std::map<std::string, uint64_t> untold_;
