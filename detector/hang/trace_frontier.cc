@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -55,6 +56,7 @@ class Reader {
     std::vector<size_t> unfinished;
     for (size_t rank = 0; rank < ranks_; ++rank) NoteRank(rank, &unfinished);
     TellByAbsence();
+    HoldBackOvertaken(unfinished);
     const double lost = std::max(CountHoles(), static_cast<double>(trace_.lost_records));
     if (lost > 0) found_.lost_share = lost / (lost + static_cast<double>(trace_.operations.size()));
     found_.left_by_record = found_.entered_by_all;
@@ -151,6 +153,48 @@ class Reader {
     for (const size_t rank : in_flight_) found_.tells_begun[rank] = 1;
   }
 
+  // Kinds of calls have streams of their own in some programs (gathers and reductions of a sharded job): one kind goes
+  // on while another stands. A call that several members have a record of, and nobody an end, nor of a later one of its
+  // kind, is open, whatever has ended behind it. One end may be lost; so may all of a kind that never has any.
+  void HoldBackOvertaken(const std::vector<size_t>& unfinished) {
+    std::map<int32_t, std::map<std::pair<OperationKind, int64_t>, size_t>> overtaken;  // by communicator: records
+    size_t rank = 0;
+    for (const size_t i : unfinished) {
+      const TraceOperation& operation = trace_.operations[i];
+      while (i >= trace_.first_operation[rank + 1]) ++rank;
+      const int32_t member = members_.MemberOf(rank, operation.communicator);
+      if (member < 0 || IsPointToPoint(operation.kind) || !IsSynchronous(operation.kind)) continue;
+      const auto sequence = static_cast<int64_t>(operation.sequence);
+      if (sequence > Of(operation.communicator, member).finished) continue;
+      ++overtaken[operation.communicator][{operation.kind, sequence}];
+    }
+    if (overtaken.empty()) return;
+    std::map<std::pair<int32_t, OperationKind>, int64_t> ended;
+    for (const TraceOperation& operation : trace_.operations) {
+      if (!operation.finished() || !overtaken.contains(operation.communicator)) continue;
+      int64_t& last = ended.try_emplace({operation.communicator, operation.kind}, -1).first->second;
+      last = std::max(last, static_cast<int64_t>(operation.sequence));
+    }
+    for (const auto& [communicator, calls] : overtaken) {
+      int64_t first = INT64_MAX;
+      for (const auto& [call, records] : calls) {
+        const auto last = ended.find({communicator, call.first});
+        if (records >= 2 && last != ended.end() && call.second > last->second) first = std::min(first, call.second);
+      }
+      if (first != INT64_MAX) HoldBack(communicator, first);
+    }
+  }
+
+  void HoldBack(int32_t communicator, int64_t open) {
+    const auto members = static_cast<int32_t>(trace_.communicators[static_cast<size_t>(communicator)].members.size());
+    for (int32_t member = 0; member < members; ++member) {
+      Progress& progress = Of(communicator, member);
+      progress.finished = std::min(progress.finished, open - 1);
+    }
+    int64_t& by_all = found_.entered_by_all[static_cast<size_t>(communicator)];
+    by_all = std::min(by_all, open - 1);
+  }
+
   Tally& TallyOf(size_t rank_index, const TraceOperation& operation) {
     const bool one_sided = IsPointToPoint(operation.kind);
     const int32_t peer = one_sided ? operation.peer : -1;
@@ -177,11 +221,13 @@ class Reader {
     tallies_.clear();
   }
 
-  // Of a rank that tells no ends.
+  // Of a rank that tells no ends: that another has left a call, and it has not, can nobody know. A record that one of
+  // all has lost is no sign either.
   void InferEnds(size_t rank_index) {
     if (!without_ends_.TellsNoEnds(rank_index)) return;
     for (const MemberTable::Membership& place : members_.Of(rank_index)) {
-      const int64_t ended = without_ends_.EndedByAll(place.communicator);
+      const int64_t ended = std::max(without_ends_.EndedByAll(place.communicator),
+                                     found_.left_by_record[static_cast<size_t>(place.communicator)]);
       int64_t& finished = Of(place.communicator, place.member).finished;
       finished = std::max(finished, ended);
       int64_t& entered_by_all = found_.entered_by_all[static_cast<size_t>(place.communicator)];
@@ -190,8 +236,11 @@ class Reader {
     for (const TraceOperation& operation : trace_.OperationsOf(rank_index)) {
       const int32_t member = members_.MemberOf(rank_index, operation.communicator);
       if (member < 0 || !IsPointToPoint(operation.kind)) continue;
+      const Frontier::PairKey pair = PairOf(operation, member);
+      const Frontier::PairProgress& sides = found_.pairs[pair];
+      const int64_t ended = std::max({without_ends_.EndedByBoth(pair), sides.send.finished, sides.receive.finished});
       int64_t& finished = SideOf(operation, member).finished;
-      finished = std::max(finished, without_ends_.EndedByBoth(PairOf(operation, member)));
+      finished = std::max(finished, ended);
     }
   }
 

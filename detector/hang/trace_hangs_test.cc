@@ -123,6 +123,25 @@ Trace Kept(const Trace& trace, absl::FunctionRef<bool(size_t rank)> kept) {
   return left;
 }
 
+TEST(Hang, ARankWithoutTimesIsNotStuckOnlyBecauseALastRecordIsLost) {
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    Random random(seed);
+    Trace whole = RunScript(RandomJob(2, 2, 2, 200, random), ScriptedRecords::kFull, random).trace;
+    const size_t blind = random.Below(whole.ranks.size());
+    for (size_t i = whole.first_operation[blind]; i < whole.first_operation[blind + 1]; ++i) {
+      whole.operations[i].start_ns = whole.operations[i].end_ns = kNoTime;
+    }
+    std::vector<size_t> seen(whole.ranks.size(), 0);
+    Trace trace = Kept(whole, [&](size_t rank) {
+      const bool is_last = ++seen[rank] == whole.OperationsOf(rank).size();
+      return rank == blind || !is_last;
+    });
+    trace.lost_records = whole.operations.size() - trace.operations.size();
+    LookAfter(kLongAfterNs, &trace);
+    EXPECT_EQ(Accused(VerdictsOf(trace, {}, false)), std::set<int32_t>{}) << "seed " << seed;
+  }
+}
+
 TEST(Hang, NobodyIsMissingOnlyBecauseNoEndsAreRecorded) {
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     Random random(seed);
