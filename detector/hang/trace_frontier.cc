@@ -71,6 +71,7 @@ class Reader {
     }
     ForgetHostsNotLookedAt();
     FindOpen(unfinished);
+    ForgetOpenThatNobodySees();
     FindDead();
     return {trace_, std::move(members_), std::move(found_)};
   }
@@ -332,6 +333,24 @@ class Reader {
       }
     }
     found_.first_open[ranks_] = found_.open.size();
+  }
+
+  // Where ranks tell ends and none of them is inside of anything, those that tell none are not either, as far as
+  // anybody knows: what they called last has ended, or its record is lost on the other side.
+  void ForgetOpenThatNobodySees() {
+    bool any_tells = false;
+    for (size_t rank = 0; rank < ranks_; ++rank) {
+      if (without_ends_.EndsNothing(rank)) continue;
+      if (found_.first_open[rank + 1] > found_.first_open[rank]) return;
+      any_tells = any_tells || !trace_.OperationsOf(rank).empty();
+    }
+    if (!any_tells) return;
+    for (size_t rank = 0; rank < ranks_; ++rank) {
+      const bool has_open = found_.first_open[rank + 1] > found_.first_open[rank];
+      if (has_open && !without_ends_.TellsNoEnds(rank)) return;
+    }
+    found_.open.clear();
+    found_.first_open.assign(ranks_ + 1, 0);
   }
 
   const Trace& trace_;
