@@ -156,7 +156,8 @@ class Reader {
 
   // Kinds of calls have streams of their own in some programs (gathers and reductions of a sharded job): one kind goes
   // on while another stands. A call that several members have a record of, and nobody an end, nor of a later one of its
-  // kind, is open, whatever has ended behind it. One end may be lost; so may all of a kind that never has any.
+  // kind, is open, whatever has ended behind it. One end may be lost, and
+  // that of the first call on record may be of before.
   void HoldBackOvertaken(const std::vector<size_t>& unfinished) {
     std::map<int32_t, std::map<std::pair<OperationKind, int64_t>, size_t>> overtaken;  // by communicator: records
     size_t rank = 0;
@@ -180,15 +181,29 @@ class Reader {
       int64_t first = INT64_MAX;
       for (const auto& [call, records] : calls) {
         const auto last = ended.find({communicator, call.first});
-        if (records >= 2 && last != ended.end() && call.second > last->second) first = std::min(first, call.second);
+        const int64_t since = last != ended.end() ? last->second : FirstOf(communicator);
+        if (records >= 2 && call.second > since) first = std::min(first, call.second);
       }
       if (first != INT64_MAX) HoldBack(communicator, first);
     }
   }
 
+  int32_t MembersOf(int32_t communicator) const {
+    return static_cast<int32_t>(trace_.communicators[static_cast<size_t>(communicator)].members.size());
+  }
+
+  // The first call of all that anybody has a record of: a recorder may have come into the middle of it.
+  int64_t FirstOf(int32_t communicator) {
+    int64_t first = INT64_MAX;
+    for (int32_t member = 0; member < MembersOf(communicator); ++member) {
+      const Progress& progress = Of(communicator, member);
+      if (progress.first >= 0) first = std::min(first, progress.first);
+    }
+    return first;
+  }
+
   void HoldBack(int32_t communicator, int64_t open) {
-    const auto members = static_cast<int32_t>(trace_.communicators[static_cast<size_t>(communicator)].members.size());
-    for (int32_t member = 0; member < members; ++member) {
+    for (int32_t member = 0; member < MembersOf(communicator); ++member) {
       Progress& progress = Of(communicator, member);
       progress.finished = std::min(progress.finished, open - 1);
     }
