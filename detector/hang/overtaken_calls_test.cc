@@ -2,8 +2,8 @@
 // other stands.
 
 #include <cstdint>
-#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -48,7 +48,7 @@ Trace Sharded(bool stands, int32_t without_end) {
                    .quality = TimingQuality::kGpuTimer});
     }
   }
-  Trace trace = builder.Finish();
+  Trace trace = std::move(builder).Build();
   LookAfter(60'000 * kMilli, &trace);
   return trace;
 }
