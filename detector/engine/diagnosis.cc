@@ -308,7 +308,9 @@ bool HasPassingStalls(const std::vector<Verdict>& structural) {
 // What the step time says that findings have to add up to. Slow without a cause is a finding as well.
 void AddLedger(const TraceAnalysis& analysis, const std::optional<StepShift>& shift, const FoundSlowness& slowness,
                const DiagnosisOptions& options, JobReport* report) {
-  report->ledger = BuildLedger(analysis.steps, report->verdicts, shift);
+  report->ledger = BuildLedger(analysis.steps, report->verdicts, shift, [&](const std::vector<LedgerLine>& lines) {
+    return GivenBackTogether(analysis, slowness, report->verdicts, lines);
+  });
   if (options.remedies) report->remedies = RankRemedies(analysis, slowness, report->verdicts, report->ledger);
   ShareCosts(report->ledger, &report->verdicts);
   if (!shift.has_value() || report->state == JobState::kHung) return;

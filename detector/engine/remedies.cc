@@ -47,6 +47,23 @@ std::vector<Candidate> Candidates(const FoundSlowness& found, const Ailments& ai
 
 }  // namespace
 
+double GivenBackTogether(const TraceAnalysis& analysis, const FoundSlowness& found,
+                         const std::vector<Verdict>& verdicts, const std::vector<LedgerLine>& lines) {
+  const Ailments ailments = AilmentsOf(analysis, found.causes, found.transfers);
+  std::vector<size_t> removed;
+  double replayed_lines = 0, other_lines = 0;
+  size_t next = 0;
+  for (const Verdict& verdict : verdicts) {
+    if (!CostsSteps(verdict)) continue;
+    const std::vector<size_t> numbers = AilmentsOfVerdict(verdict, found, ailments);
+    (numbers.empty() ? other_lines : replayed_lines) += lines[next++].seconds;
+    removed.insert(removed.end(), numbers.begin(), numbers.end());
+  }
+  if (removed.empty()) return other_lines;
+  const std::vector<JointGain> gains = GainsTogether(analysis, ailments.all, {removed});
+  return other_lines + (gains.empty() ? replayed_lines : gains.front().together_seconds);
+}
+
 std::vector<Remedy> RankRemedies(const TraceAnalysis& analysis, const FoundSlowness& found,
                                  const std::vector<Verdict>& verdicts, const TimeLedger& ledger) {
   if (ledger.lines.empty()) return {};

@@ -54,6 +54,10 @@ struct FoundSlowness {
   }
 };
 
+// Seconds per step that removing all that `verdicts` name gives back, what no replay can remove counted as its line.
+double GivenBackTogether(const TraceAnalysis& analysis, const FoundSlowness& found,
+                         const std::vector<Verdict>& verdicts, const std::vector<LedgerLine>& lines);
+
 // `ledger` of `verdicts`.
 std::vector<Remedy> RankRemedies(const TraceAnalysis& analysis, const FoundSlowness& found,
                                  const std::vector<Verdict>& verdicts, const TimeLedger& ledger);

@@ -181,7 +181,7 @@ bool CostsSteps(const Verdict& verdict) {
 }
 
 TimeLedger BuildLedger(const StepTable& steps, const std::vector<Verdict>& verdicts,
-                       const std::optional<StepShift>& shift) {
+                       const std::optional<StepShift>& shift, Together together) {
   TimeLedger ledger;
   const Series series = AllThatCount(steps);
   if (series.step.size() < kMinPast) return ledger;
@@ -208,6 +208,7 @@ TimeLedger BuildLedger(const StepTable& steps, const std::vector<Verdict>& verdi
     ledger.error_seconds = shift->error_seconds;
   } else if (onset >= steps.steps || past < kMinPast) {
     explained = std::min(explained, ledger.measured_seconds);
+    if (ledger.lines.size() > 1) explained = std::min(explained, together(ledger.lines));
     ledger.reference_seconds = ledger.measured_seconds - explained;
     ledger.error_seconds = ErrorOf(series.seconds);
   } else {

@@ -3,12 +3,12 @@
 //   measured = reference + lines + unexplained        (seconds per step, the mean over all that count; always exact)
 //
 // Reference: the job's own past where there is one, usual steps before the first onset of a finding, or before the step
-// since which steps take longer, without what was wrong by then already. Else what is measured without the lines:
-// nothing but their replays says what the job would take. Lines: what findings cost, each averaged over all steps, so
-// that one of the second half counts for half. A sum that exceeds what was lost is scaled down to it: causes that hide
-// behind one another cost less together than one by one. Usual steps count, and the few longer ones in which ranks wait
-// for others (StepTable::waited): what was lost in these was lost. Hangs and pauses count nowhere, nor does who makes
-// pauses longer.
+// since which steps take longer, without what was wrong by then already. Else what is measured without what all lines
+// give back together: nothing but replays says what the job would take. Lines: what findings cost, each averaged over
+// all steps, so that one of the second half counts for half. A sum that exceeds what was lost is scaled down to it:
+// causes that hide behind one another cost less together than one by one. Usual steps count, and the few longer ones in
+// which ranks wait for others (StepTable::waited): what was lost in these was lost. Hangs and pauses count nowhere, nor
+// does who makes pauses longer.
 //
 // SlowForUnknownReason: steps take longer since some step, and the findings explain less than half of it: the job is
 // slow, and nobody knows why. The change is the best split of the series into two levels, as in job_change.h. Where the
@@ -23,9 +23,11 @@
 #include <optional>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "detector/steps/step_finder.h"
 #include "detector/steps/trace_analysis.h"
 #include "detector/verdict/job_report.h"
+#include "detector/verdict/ledger_line.h"
 #include "detector/verdict/verdict.h"
 
 namespace lockstep {
@@ -57,9 +59,13 @@ std::optional<StepShift> FindFewWaited(const StepTable& steps, double min_gain);
 // A line of the ledger is owed to it: it costs a part of every step, or of some.
 bool CostsSteps(const Verdict& verdict);
 
-// Its lines are of the verdicts that cost steps, in their order.
+// Seconds per step that all lines give back when they are removed together.
+using Together = absl::FunctionRef<double(const std::vector<LedgerLine>& lines)>;
+
+// Its lines are of the verdicts that cost steps, in their order. `together` is asked where the job has no past and
+// several lines.
 TimeLedger BuildLedger(const StepTable& steps, const std::vector<Verdict>& verdicts,
-                       const std::optional<StepShift>& shift);
+                       const std::optional<StepShift>& shift, Together together);
 
 // Costs of verdicts as the lines have them: together they are no more than the job lost.
 void ShareCosts(const TimeLedger& ledger, std::vector<Verdict>* verdicts);

@@ -38,14 +38,19 @@ Verdict Finding(int64_t first_step, double seconds, VerdictClass verdict_class =
   return verdict;
 }
 
+// Gains that add up.
+double Sum(const std::vector<LedgerLine>& lines) {
+  double sum = 0;
+  for (const LedgerLine& line : lines) sum += line.seconds;
+  return sum;
+}
+
 TimeLedger LedgerOf(const StepTable& steps, const std::vector<Verdict>& verdicts) {
-  return BuildLedger(steps, verdicts, FindLongerSteps(steps, 0.03));
+  return BuildLedger(steps, verdicts, FindLongerSteps(steps, 0.03), Sum);
 }
 
 double Sum(const TimeLedger& ledger) {
-  double sum = ledger.reference_seconds + ledger.unexplained_seconds;
-  for (const LedgerLine& line : ledger.lines) sum += line.seconds;
-  return sum;
+  return ledger.reference_seconds + ledger.unexplained_seconds + Sum(ledger.lines);
 }
 
 TEST(TimeLedgerTest, WhatFindingsDoNotExplainIsUnexplained) {
@@ -84,6 +89,16 @@ TEST(TimeLedgerTest, CostsAreSharedAsTheLinesSay) {
 TEST(TimeLedgerTest, WithoutAPastTheReplayIsTheReference) {
   const TimeLedger ledger = LedgerOf(Steps(1.0), {Finding(0, 0.25)});
   EXPECT_NEAR(ledger.reference_seconds, 0.75, 1e-9);
+  EXPECT_NEAR(ledger.unexplained_seconds, 0, 1e-9);
+}
+
+TEST(TimeLedgerTest, WithoutAPastWhatHidesBehindOneAnotherCostsWhatBothGiveBack) {
+  const auto together = [](const std::vector<LedgerLine>&) { return 0.3; };
+  const TimeLedger ledger = BuildLedger(Steps(1.0), {Finding(0, 0.3), Finding(0, 0.2)}, std::nullopt, together);
+  EXPECT_NEAR(ledger.reference_seconds, 0.7, 1e-9);
+  ASSERT_EQ(ledger.lines.size(), 2U);
+  EXPECT_NEAR(ledger.lines[0].seconds, 0.18, 1e-9);
+  EXPECT_NEAR(ledger.lines[1].seconds, 0.12, 1e-9);
   EXPECT_NEAR(ledger.unexplained_seconds, 0, 1e-9);
 }
 
@@ -198,10 +213,10 @@ TEST(FindFewWaitedTest, WhatIsLostInAFewStepsIsLost) {
   EXPECT_EQ(few->first_step, 8);
   EXPECT_NEAR(few->share, 2.0 / 12, 1e-9);
   EXPECT_NEAR(few->lost_seconds(), 4.0 / 12, 1e-9);
-  const TimeLedger none = BuildLedger(steps, {}, few);
+  const TimeLedger none = BuildLedger(steps, {}, few, Sum);
   EXPECT_NEAR(none.measured_seconds, 1.2, 1e-9);
   EXPECT_NEAR(none.unexplained_seconds, 0.2, 1e-9);
-  const TimeLedger explained = BuildLedger(steps, {Finding(8, 4.0 / 12)}, few);
+  const TimeLedger explained = BuildLedger(steps, {Finding(8, 4.0 / 12)}, few, Sum);
   ASSERT_EQ(explained.lines.size(), 1U);
   EXPECT_NEAR(explained.lines[0].seconds, 0.2, 1e-9);
   EXPECT_NEAR(explained.unexplained_seconds, 0, 1e-9);
@@ -216,7 +231,7 @@ TEST(FindFewWaitedTest, ThreeAtTheEndAreALevelAndTwoAreTheEndOfARecording) {
   EXPECT_EQ(few->first_step, 17);
   EXPECT_FALSE(few->in_some_steps());
   EXPECT_NEAR(few->lost_seconds(), 2, 1e-9);
-  const TimeLedger ledger = BuildLedger(steps, {}, few);
+  const TimeLedger ledger = BuildLedger(steps, {}, few, Sum);
   EXPECT_NEAR(ledger.reference_seconds, 1, 1e-9);
   EXPECT_NEAR(ledger.unexplained_seconds, 0.3, 1e-9);
 }
@@ -225,7 +240,7 @@ TEST(FindFewWaitedTest, PausesAndWhatCostsLittleAreNone) {
   StepTable paused = Waited({8, 13});
   paused.waited.assign(20, 0);
   EXPECT_FALSE(FindFewWaited(paused, 0.03).has_value());
-  EXPECT_NEAR(BuildLedger(paused, {}, std::nullopt).measured_seconds, 1, 1e-9);
+  EXPECT_NEAR(BuildLedger(paused, {}, std::nullopt, Sum).measured_seconds, 1, 1e-9);
   EXPECT_FALSE(FindFewWaited(Waited({8, 13}), 0.3).has_value());
 }
 

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -48,7 +47,7 @@ Trace Sharded(bool stands, int32_t without_end) {
                    .quality = TimingQuality::kGpuTimer});
     }
   }
-  Trace trace = std::move(builder).Build();
+  Trace trace = builder.Build();
   LookAfter(60'000 * kMilli, &trace);
   return trace;
 }

@@ -20,6 +20,8 @@ namespace {
 constexpr double kQuicker = kMinorPart;  // quantile of the hosts that says how long the pause is
 constexpr double kLateBy = kMinorPart;   // of the pause, beyond the second latest host
 constexpr size_t kMinHosts = 2;          // of one nobody knows whether it is late
+// One or two before may be of another kind than those that a program saves in: a start, an evaluation.
+constexpr size_t kMinPast = 3;
 
 // One pause: who came back last, and by how much.
 struct Return {
@@ -117,9 +119,10 @@ class Search {
     returns_.push_back(found);
   }
 
-  // Of the rank that is late in most of them, from the first pause on: programs let such a one write what all share.
+  // Of the rank that is late in most of them, without pauses before that say that it need not be: programs let such a
+  // one write what all share.
   std::optional<DutyOfPlace> DutyOf(const std::vector<Return>& since) const {
-    if (since.size() < returns_.size()) return std::nullopt;
+    if (returns_.size() - since.size() >= kMinPast) return std::nullopt;
     for (const Return& one : since) {
       if (one.rank >= 0 && IsMostly(one.rank, since)) return DutyOfEnds(*analysis_.trace, one.rank);
     }
