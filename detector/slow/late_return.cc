@@ -27,8 +27,9 @@ constexpr size_t kMinPast = 3;
 struct Return {
   int32_t step = 0;
   int32_t latest = -1;  // host; -1 = nobody by much
-  int32_t rank = -1;    // of it, that was the last
   double later_seconds = 0;
+  std::vector<int32_t> late_ranks;  // of it, by index
+  bool all_late = false;            // several ranks of it pause, and all are late
 };
 
 // The longest piece of own work on a host.
@@ -114,24 +115,38 @@ class Search {
     Return found{.step = step, .later_seconds = most - pauses[pauses.size() - 2].first};
     if (found.later_seconds >= kLateBy * common) {
       found.latest = static_cast<int32_t>(latest);
-      found.rank = longest[latest].rank;
+      NoteLateRanks(pauses[pauses.size() - 2].first + kLateBy * common, kMainPart * common, &found);
     }
-    returns_.push_back(found);
+    returns_.push_back(std::move(found));
   }
 
-  // Of the rank that is late in most of them, without pauses before that say that it need not be: programs let such a
-  // one write what all share.
+  // Of the latest host: who pauses for at least `pause_seconds`, and who for longer than `usual_seconds`.
+  void NoteLateRanks(double usual_seconds, double pause_seconds, Return* found) const {
+    size_t pausing = 0;
+    for (size_t rank = 0; rank < analysis_.trace->ranks.size(); ++rank) {
+      if (analysis_.trace->ranks[rank].host != found->latest) continue;
+      const double seconds = LongestOf(rank, found->step) - usual_[static_cast<size_t>(found->latest)];
+      pausing += seconds >= pause_seconds ? 1 : 0;
+      if (seconds >= usual_seconds) found->late_ranks.push_back(static_cast<int32_t>(rank));
+    }
+    found->all_late = pausing > 1 && found->late_ranks.size() == pausing;
+  }
+
+  // Of a rank that is late in most of them beside others of its host that are not, without pauses before that say that
+  // it need not be: programs let such a one write what all share, or its whole replica.
   std::optional<DutyOfPlace> DutyOf(const std::vector<Return>& since) const {
     if (returns_.size() - since.size() >= kMinPast) return std::nullopt;
-    for (const Return& one : since) {
-      if (one.rank >= 0 && IsMostly(one.rank, since)) return DutyOfEnds(*analysis_.trace, one.rank);
+    for (const int32_t rank : since.front().late_ranks) {
+      const std::optional<DutyOfPlace> duty = DutyOfEnds(*analysis_.trace, rank);
+      if (duty.has_value() && IsMostly(rank, since)) return duty;
     }
     return std::nullopt;
   }
 
   static bool IsMostly(int32_t rank, const std::vector<Return>& since) {
-    const auto by_it =
-        std::count_if(since.begin(), since.end(), [rank](const Return& one) { return one.rank == rank; });
+    const auto by_it = std::count_if(since.begin(), since.end(), [rank](const Return& one) {
+      return !one.all_late && std::count(one.late_ranks.begin(), one.late_ranks.end(), rank) > 0;
+    });
     return static_cast<double>(by_it) >= kMainPart * static_cast<double>(since.size());
   }
 

@@ -6,8 +6,8 @@
 // rank that writes for all others makes none. A host is late in a pause if it lies beyond the second latest by a
 // quarter of it. It is the cause if it is so in at least `min_persistence` of the pauses since the first, more often
 // than chance allows at the rate of the other hosts (intermittent_excess.h), and that costs `min_cost` of the time
-// since. The program is, where the first or the last rank is the late one, and too few pauses before say that it need
-// not be.
+// since. The program is, where the first or the last rank is late and others of its host are not, and too few
+// pauses before say that it need not be.
 //
 // The cost is what it lies beyond the second latest. No replay: pauses are no steps, and the ledger has no line for
 // them (engine/time_ledger.h). Pure. Cost O(ranks x steps + operations of these steps).

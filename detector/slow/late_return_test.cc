@@ -101,6 +101,23 @@ TEST_F(LateReturnTest, TheFirstRankThatWritesMoreThanOthersDoesWhatTheProgramSay
   EXPECT_EQ(late[0].advice, Advice::kCheckSoftware);
 }
 
+TEST_F(LateReturnTest, AFirstReplicaThatWritesForAllDoesWhatTheProgramSays) {
+  // Two ranks, the later of which is now this and now that one. The first pause is a start, and no checkpoint.
+  const auto writes = [](size_t rank, int32_t step) {
+    const bool is_first = rank < 2 && step >= kEvery;
+    return kPause + (is_first ? 0.6 + (static_cast<size_t>(step / kEvery) % 2 == rank ? 0.1 : 0.0) : 0.0);
+  };
+  const std::vector<Verdict> late = Find(writes);
+  ASSERT_EQ(late.size(), 1u);
+  EXPECT_EQ(late[0].scope, VerdictScope::kSoftware);
+}
+
+TEST_F(LateReturnTest, AFirstHostOfWhichAllRanksAreLateIsNamed) {
+  const std::vector<Verdict> late = Find([](size_t rank, int32_t) { return kPause + (rank < kOfHost ? 0.6 : 0.0); });
+  ASSERT_EQ(late.size(), 1u);
+  EXPECT_EQ(late[0].scope, VerdictScope::kMachine);
+}
+
 TEST_F(LateReturnTest, TwoPausesAreTooFew) {
   const auto late = [](size_t rank, int32_t step) {
     return kPause + (rank / kOfHost == kLate && step >= 32 ? 0.6 : 0.0);
