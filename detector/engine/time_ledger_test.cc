@@ -39,18 +39,18 @@ Verdict Finding(int64_t first_step, double seconds, VerdictClass verdict_class =
 }
 
 // Gains that add up.
-double Sum(const std::vector<LedgerLine>& lines) {
+double SumOf(const std::vector<LedgerLine>& lines) {
   double sum = 0;
   for (const LedgerLine& line : lines) sum += line.seconds;
   return sum;
 }
 
 TimeLedger LedgerOf(const StepTable& steps, const std::vector<Verdict>& verdicts) {
-  return BuildLedger(steps, verdicts, FindLongerSteps(steps, 0.03), Sum);
+  return BuildLedger(steps, verdicts, FindLongerSteps(steps, 0.03), SumOf);
 }
 
 double Sum(const TimeLedger& ledger) {
-  return ledger.reference_seconds + ledger.unexplained_seconds + Sum(ledger.lines);
+  return ledger.reference_seconds + ledger.unexplained_seconds + SumOf(ledger.lines);
 }
 
 TEST(TimeLedgerTest, WhatFindingsDoNotExplainIsUnexplained) {
@@ -213,10 +213,10 @@ TEST(FindFewWaitedTest, WhatIsLostInAFewStepsIsLost) {
   EXPECT_EQ(few->first_step, 8);
   EXPECT_NEAR(few->share, 2.0 / 12, 1e-9);
   EXPECT_NEAR(few->lost_seconds(), 4.0 / 12, 1e-9);
-  const TimeLedger none = BuildLedger(steps, {}, few, Sum);
+  const TimeLedger none = BuildLedger(steps, {}, few, SumOf);
   EXPECT_NEAR(none.measured_seconds, 1.2, 1e-9);
   EXPECT_NEAR(none.unexplained_seconds, 0.2, 1e-9);
-  const TimeLedger explained = BuildLedger(steps, {Finding(8, 4.0 / 12)}, few, Sum);
+  const TimeLedger explained = BuildLedger(steps, {Finding(8, 4.0 / 12)}, few, SumOf);
   ASSERT_EQ(explained.lines.size(), 1U);
   EXPECT_NEAR(explained.lines[0].seconds, 0.2, 1e-9);
   EXPECT_NEAR(explained.unexplained_seconds, 0, 1e-9);
@@ -231,7 +231,7 @@ TEST(FindFewWaitedTest, ThreeAtTheEndAreALevelAndTwoAreTheEndOfARecording) {
   EXPECT_EQ(few->first_step, 17);
   EXPECT_FALSE(few->in_some_steps());
   EXPECT_NEAR(few->lost_seconds(), 2, 1e-9);
-  const TimeLedger ledger = BuildLedger(steps, {}, few, Sum);
+  const TimeLedger ledger = BuildLedger(steps, {}, few, SumOf);
   EXPECT_NEAR(ledger.reference_seconds, 1, 1e-9);
   EXPECT_NEAR(ledger.unexplained_seconds, 0.3, 1e-9);
 }
@@ -240,7 +240,7 @@ TEST(FindFewWaitedTest, PausesAndWhatCostsLittleAreNone) {
   StepTable paused = Waited({8, 13});
   paused.waited.assign(20, 0);
   EXPECT_FALSE(FindFewWaited(paused, 0.03).has_value());
-  EXPECT_NEAR(BuildLedger(paused, {}, std::nullopt, Sum).measured_seconds, 1, 1e-9);
+  EXPECT_NEAR(BuildLedger(paused, {}, std::nullopt, SumOf).measured_seconds, 1, 1e-9);
   EXPECT_FALSE(FindFewWaited(Waited({8, 13}), 0.3).has_value());
 }
 
