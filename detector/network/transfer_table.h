@@ -1,7 +1,8 @@
 // How long data was under way, path by path and step by step, against what the same transfer takes elsewhere.
 //
 // The transfer time of an operation is the shortest time that any member spent inside: the last to arrive waits for
-// nobody, so that no clock is compared and no waiting for a late member counts. Its step is the step of the operation.
+// nobody, so that no clock is compared and no waiting for a late member counts. A Recv or Send that is over sooner than
+// any link could carry its bytes went through a buffer and does not count. Its step is the step of the operation.
 // A path is a channel of OperationInstances: a group's collectives, or Send/Recv in one direction. Its ratio is
 // transfer time over that of the same operation and size (where none is recorded: and place in the step) on paths of
 // equal duty (same group family, same side of the host boundary): the lower quartile of the paths' medians, which holds
