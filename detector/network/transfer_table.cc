@@ -50,10 +50,20 @@ bool Measured(const TraceOperation& operation) {
          operation.quality != TimingQuality::kHostEnqueue;
 }
 
-// A side of a transfer through a buffer: what a Recv finds there had come before it, and tells nothing of the way.
-bool ThroughBuffer(const TraceOperation& operation) {
-  return IsSendOrRecv(operation.kind) &&
-         static_cast<double>(operation.bytes) > kMostBytesPerNs * static_cast<double>(operation.duration_ns());
+// What it receives had come before it, into a buffer.
+bool HadCome(const TraceOperation& operation) {
+  return static_cast<double>(operation.bytes) > kMostBytesPerNs * static_cast<double>(operation.duration_ns());
+}
+
+// Where some Recv find what had come before, a Send waits for none, and any Recv may have come in the middle of it.
+bool SendsThroughBuffers(const Trace& trace) {
+  size_t receives = 0, had_come = 0;
+  for (const TraceOperation& operation : trace.operations) {
+    if (operation.kind != OperationKind::kRecv || operation.bytes < kMuchBytes || !Measured(operation)) continue;
+    ++receives;
+    had_come += HadCome(operation) ? 1 : 0;
+  }
+  return static_cast<double>(had_come) >= std::max(1.0, kFew * static_cast<double>(receives));
 }
 
 class Measurement {
@@ -65,7 +75,8 @@ class Measurement {
         roles_(roles),
         steps_(steps),
         executor_(executor),
-        without_begins_(without_begins) {}
+        without_begins_(without_begins),
+        through_buffers_(SendsThroughBuffers(trace)) {}
 
   TransferTable Run() {
     table_.steps = static_cast<size_t>(steps_.steps);
@@ -136,13 +147,17 @@ class Measurement {
     const TraceOperation& operation = trace_.operations[index];
     if (!Measured(operation)) {
       quickest->duration_ns = -1;
-    } else if (operation.duration_ns() < quickest->duration_ns && !ThroughBuffer(operation)) {
+    } else if (operation.duration_ns() < quickest->duration_ns && !TellsNothing(operation)) {
       *quickest = {.duration_ns = operation.duration_ns(),
                    .bytes = operation.bytes,
                    .step = step,
                    .kind = operation.kind,
                    .overlapped = Overlapped(index, end)};
     }
+  }
+
+  bool TellsNothing(const TraceOperation& operation) const {
+    return through_buffers_ && operation.kind == OperationKind::kRecv;
   }
 
   // Members whose times tell nothing: each may be the last to arrive.
@@ -379,7 +394,8 @@ class Measurement {
   const JobRoles& roles_;
   const StepTable& steps_;
   Executor* const executor_;
-  const std::vector<char>& without_begins_;  // by rank
+  const std::vector<char>& without_begins_;
+  const bool through_buffers_;  // by rank
   TransferTable table_;
   std::vector<Quickest> quickest_;  // by instance
   std::vector<int32_t> duty_of_;    // by instance; -1 = not measured

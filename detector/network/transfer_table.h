@@ -1,15 +1,15 @@
 // How long data was under way, path by path and step by step, against what the same transfer takes elsewhere.
 //
 // The transfer time of an operation is the shortest time that any member spent inside: the last to arrive waits for
-// nobody, so that no clock is compared and no waiting for a late member counts. A Recv or Send that is over sooner than
-// any link could carry its bytes went through a buffer and does not count. Its step is the step of the operation.
-// A path is a channel of OperationInstances: a group's collectives, or Send/Recv in one direction. Its ratio is
-// transfer time over that of the same operation and size (where none is recorded: and place in the step) on paths of
-// equal duty (same group family, same side of the host boundary): the lower quartile of the paths' medians, which holds
-// while fewer than three quarters of them are slow. Where no two paths send as much, since batches decide about sizes,
-// times per byte of about equal sizes are compared instead. A path without its like is compared with its own quickest
-// quarter, so that only a change shows. C4's delay matrix (arXiv 2406.04594 section 4) and DeepXTrace's are means over
-// pairs; ratios, quartiles and groups as rows are ours.
+// nobody, so that no clock is compared and no waiting for a late member counts. Where some Recv are
+// over sooner than any link could carry their bytes, Send go into a buffer, wait for nobody, and alone count. Its step
+// is the step of the operation. A path is a channel of OperationInstances: a group's collectives, or Send/Recv in one
+// direction. Its ratio is transfer time over that of the same operation and size (where none is recorded: and place in
+// the step) on paths of equal duty (same group family, same side of the host boundary): the lower quartile of the
+// paths' medians, which holds while fewer than three quarters of them are slow. Where no two paths send as much, since
+// batches decide about sizes, times per byte of about equal sizes are compared instead. A path without its like is
+// compared with its own quickest quarter, so that only a change shows. C4's delay matrix (arXiv 2406.04594 section 4)
+// and DeepXTrace's are means over pairs; ratios, quartiles and groups as rows are ours.
 //
 // Of the Send/Recv of one step the least slow counts: those issued together with a slow one end with it and say nothing
 // about their own direction. Operations with a missing or unfinished member, host-side times and operations of less
