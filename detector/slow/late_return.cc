@@ -108,14 +108,20 @@ class Search {
     }
     if (pauses.size() < kMinHosts) return;
     std::sort(pauses.begin(), pauses.end());
-    // Where only some hosts pause, as for one that writes for all, it is no pause of the job.
     const double common = pauses[static_cast<size_t>(kQuicker * static_cast<double>(pauses.size()))].first;
-    if (common < kMinorPart * analysis_.steps.usual_seconds) return;
+    const double least = kMinorPart * analysis_.steps.usual_seconds;
+    const bool all_pause = common >= least;
     const auto [most, latest] = pauses.back();
     Return found{.step = step, .later_seconds = most - pauses[pauses.size() - 2].first};
-    if (found.later_seconds >= kLateBy * common) {
+    const double late_by = all_pause ? kLateBy * common : least;
+    if (found.later_seconds >= late_by) {
       found.latest = static_cast<int32_t>(latest);
-      NoteLateRanks(pauses[pauses.size() - 2].first + kLateBy * common, kMainPart * common, &found);
+      NoteLateRanks(pauses[pauses.size() - 2].first + late_by, all_pause ? kMainPart * common : 0, &found);
+      // Where a few ranks pause for all, it is no pause of the job. A host all of which does, is late for its part.
+      if (!all_pause && !found.all_late) return;
+      found.all_late = found.all_late && all_pause;
+    } else if (!all_pause) {
+      return;
     }
     returns_.push_back(std::move(found));
   }
@@ -125,8 +131,9 @@ class Search {
     size_t pausing = 0;
     for (size_t rank = 0; rank < analysis_.trace->ranks.size(); ++rank) {
       if (analysis_.trace->ranks[rank].host != found->latest) continue;
-      const double seconds = LongestOf(rank, found->step) - usual_[static_cast<size_t>(found->latest)];
-      pausing += seconds >= pause_seconds ? 1 : 0;
+      const double longest = LongestOf(rank, found->step);
+      const double seconds = longest - usual_[static_cast<size_t>(found->latest)];
+      pausing += longest >= 0 && seconds >= pause_seconds ? 1 : 0;
       if (seconds >= usual_seconds) found->late_ranks.push_back(static_cast<int32_t>(rank));
     }
     found->all_late = pausing > 1 && found->late_ranks.size() == pausing;

@@ -3,11 +3,11 @@
 // In a planned pause hosts are idle, and steps with one in them say nothing of a rank's usual work. But they end when
 // the last host is back: what it takes longer than the others, all pay. The pause of a host is the longest piece of own
 // work of any of its ranks, beyond what it is in a usual step; that of the job, what nearly all hosts have of it: a
-// rank that writes for all others makes none. A host is late in a pause if it lies beyond the second latest by a
-// quarter of it. It is the cause if it is so in at least `min_persistence` of the pauses since the first, more often
-// than chance allows at the rate of the other hosts (intermittent_excess.h), and that costs `min_cost` of the time
-// since. The program is, where the first or the last rank is late and others of its host are not, and too few
-// pauses before say that it need not be.
+// rank that writes for all others makes none, but a host of which all ranks pause alone. A host is late in a pause if
+// it lies beyond the second latest by a quarter of it, or of a step where the others do not pause. It is the cause if
+// it is so in at least `min_persistence` of the pauses since the first, more often than chance allows at the rate of
+// the other hosts (intermittent_excess.h), and that costs `min_cost` of the time since. The program is, where the first
+// or the last rank is late and others of its host are not, and too few pauses before say that it need not be.
 //
 // The cost is what it lies beyond the second latest. No replay: pauses are no steps, and the ledger has no line for
 // them (engine/time_ledger.h). Pure. Cost O(ranks x steps + operations of these steps).

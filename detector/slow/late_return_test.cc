@@ -94,6 +94,19 @@ TEST_F(LateReturnTest, WhatOneRankWritesForAllIsNoPauseOfTheJob) {
   EXPECT_TRUE(Find([](size_t rank, int32_t) { return rank == 9 ? 1.0 : 0.0; }).empty());
 }
 
+TEST_F(LateReturnTest, AHostThatPausesAloneIsNamed) {
+  const auto pauses_at = [](size_t host) {
+    return [host](size_t rank, int32_t step) { return rank / kOfHost == host && step >= 12 ? 1.0 : 0.0; };
+  };
+  const std::vector<Verdict> late = Find(pauses_at(kLate));
+  ASSERT_EQ(late.size(), 1u);
+  EXPECT_EQ(late[0].scope, VerdictScope::kMachine);
+  EXPECT_EQ(late[0].culprits[0].host, "h2");
+  const std::vector<Verdict> first = Find(pauses_at(0));
+  ASSERT_EQ(first.size(), 1u);
+  EXPECT_EQ(first[0].scope, VerdictScope::kSoftware) << "programs let the first replica write for all";
+}
+
 TEST_F(LateReturnTest, TheFirstRankThatWritesMoreThanOthersDoesWhatTheProgramSays) {
   const std::vector<Verdict> late = Find([](size_t rank, int32_t) { return kPause + (rank == 0 ? 0.6 : 0.0); });
   ASSERT_EQ(late.size(), 1u);
