@@ -61,8 +61,9 @@ std::vector<double> MiddlesOfThree(absl::Span<const double> logs) {
 // Whether the steps before are as slow too often for the ones after to be more than a cluster of such.
 bool WasSlowBefore(absl::Span<const double> logs, const LevelShift& shift) {
   const auto at = logs.begin() + static_cast<std::ptrdiff_t>(shift.at);
-  const double half_way = (shift.before + shift.after) / 2;
-  const auto slow = std::count_if(logs.begin(), at, [half_way](double log) { return log >= half_way; });
+  // Nearer to the level after than chance, or an event of the whole job, brings a step.
+  const double as_slow = shift.before + kMajorPart * (shift.after - shift.before);
+  const auto slow = std::count_if(logs.begin(), at, [as_slow](double log) { return log >= as_slow; });
   return slow > 1 && static_cast<double>(slow) >= kMinSlowShare * static_cast<double>(shift.at);
 }
 
