@@ -306,10 +306,23 @@ class Vote {
     const std::vector<int32_t> explained = Remaining(best.front());
     if (adapters.empty() && link_hosts.empty()) return OfRail(explained);
     if (adapter_hosts.size() == 1 && link_hosts.empty()) return OfAdapters(adapters);
+    // What several GPUs of one host send to one other: each has a way of its own, and what they share is the host.
+    if (link_hosts.size() == 2 && adapter_hosts.size() == 1 && SendersOf(explained).size() > 1)
+      return OfAdapters(adapters);
     if (link_hosts.size() == 2) return OfLink(link_hosts, links, explained);
     if (explained.size() == 1) return Between(paths_[static_cast<size_t>(explained.front())].ranks);
     link_hosts.insert(adapter_hosts.begin(), adapter_hosts.end());
     return AmongHosts(link_hosts, explained);
+  }
+
+  // Ranks that send what goes from rank to rank.
+  std::set<int32_t> SendersOf(const std::vector<int32_t>& explained) const {
+    std::set<int32_t> senders;
+    for (const int32_t p : explained) {
+      const VotePath& path = paths_[static_cast<size_t>(p)];
+      if (path.point_to_point) senders.insert(path.ranks[0]);
+    }
+    return senders;
   }
 
   // All of one host. Which side of it, if only one can be.
