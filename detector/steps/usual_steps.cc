@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <iterator>
 
 #include "base/shares.h"
@@ -35,15 +36,18 @@ bool IsLevel(absl::Span<const double> run) {
   return *shortest > 0 && *longest <= (1 + kOfOneLevel) * *shortest;
 }
 
-// Those before `end` but for the first, inside of which a recording may begin, are longer than each of the next.
+// Those before `end` but for the first, inside of which a recording may begin, are longer than each of the next; or
+// they fall from one to the other, and the last of them is hardly longer.
 bool WarmsUpUntil(size_t end, absl::Span<const double> seconds) {
   const absl::Span<const double> warm = seconds.subspan(end, kStepsBehind);
   const auto [shortest, longest] = std::minmax_element(warm.begin(), warm.end());
-  const double limit = (1 + kAlwaysUsual) * *longest;
+  const double limit = (1 + kAlwaysUsual) * *longest, least = (1 + kFew) * *longest;
   const auto is_longer = [limit](double length) { return length > limit; };
-  const absl::Span<const double> cold = seconds.first(end);
+  const absl::Span<const double> cold = seconds.subspan(1, end - 1);
   const auto longer = static_cast<size_t>(std::count_if(cold.begin(), cold.end(), is_longer));
-  return *shortest > 0 && longer < kLevelSteps && std::all_of(cold.begin() + 1, cold.end(), is_longer);
+  if (*shortest <= 0 || longer + (is_longer(seconds[0]) ? 1 : 0) >= kLevelSteps) return false;
+  const bool falls = std::is_sorted(cold.begin(), cold.end(), std::greater<>()) && cold.back() > least;
+  return longer == cold.size() || (longer > 0 && falls);
 }
 
 // How many of the first steps are no sign of what steps take later; a first step that is no longer counts as one.

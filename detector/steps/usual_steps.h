@@ -9,8 +9,8 @@
 //     then: in a pause all are outside, an evaluation has calls of its own. Such steps count where there are
 //     kLevelSteps of them, and where they do not come back at equal intervals, as when one rank writes a checkpoint.
 // Fewer of these are no usual steps, but what was lost in them counts (engine/time_ledger.h). Nor are the first few
-// steps, less than a level, if each is longer than those that follow: a job warms up, and what its steps took then is
-// no past that anything is compared with. Pure. Cost O(n log n).
+// steps, less than a level, if each is longer than those that follow, or they fall towards these: a job warms up, and
+// what its steps took then is no past that anything is compared with. Pure. Cost O(n log n).
 
 #ifndef LOCKSTEP_DETECTOR_STEPS_USUAL_STEPS_H_
 #define LOCKSTEP_DETECTOR_STEPS_USUAL_STEPS_H_

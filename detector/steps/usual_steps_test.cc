@@ -46,6 +46,12 @@ TEST(UsualStepsTest, AJobThatWarmsUpIsSlowAtFirst) {
   EXPECT_EQ(FindUsualSteps(Seconds{0.3, 0.72, 0.72, 0.73, 0.42, 0.46, 0.61, 0.61, 0.61, 0.61, 0.61, 0.61, 0.61}), warm);
 }
 
+TEST(UsualStepsTest, AWarmUpMayFallTowardsWhatFollows) {
+  // And the job becomes slower soon after.
+  const Flags warm = {0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+  EXPECT_EQ(FindUsualSteps(Seconds{0.95, 0.76, 0.65, 0.54, 0.55, 0.68, 0.68, 0.68, 0.68, 0.68, 0.68, 0.68}), warm);
+}
+
 TEST(UsualStepsTest, FourLongStepsAtTheStartAreALevel) {
   EXPECT_EQ(FindUsualSteps(Seconds{2, 2, 2, 2, 1, 1, 1, 1, 1, 1}), Flags(10, 1));
   EXPECT_EQ(FindUsualSteps(Seconds{2, 2, 2, 1, 1, 1, 1, 1, 1, 1}), (Flags{0, 0, 0, 1, 1, 1, 1, 1, 1, 1}));
