@@ -105,7 +105,10 @@ PathLogs LogsOf(const TransferTable& table, size_t path) {
   return known;
 }
 
-SlowPath JudgeLevel(const TransferTable& table, size_t path, const PathLogs& known, double limit) {
+// The least ratio that is no chance.
+double LimitBy(double noise) { return std::max(kMinRatio, std::exp(kMinDeviations * noise)); }
+
+SlowPath JudgeLevel(const TransferTable& table, size_t path, const PathLogs& known) {
   const std::vector<double>& logs = known.logs;
   const size_t from = OnsetOf(logs, table.paths[path].noise);
   // Nothing says what such a transfer needs: that it varies is no slowness.
@@ -119,7 +122,9 @@ SlowPath JudgeLevel(const TransferTable& table, size_t path, const PathLogs& kno
   SlowPath slow{.first_step = from == 0 ? 0 : known.step_of[from],
                 .ratio = std::max(ratio, against_past),
                 .against_past = against_past > kMinRatio * ratio};
-  slow.slow = slow.ratio >= limit;
+  // How much paths differ says nothing about one that is compared with itself.
+  const TransferPath& of = table.paths[path];
+  slow.slow = slow.ratio >= LimitBy(of.noise) || against_past >= LimitBy(of.step_noise);
   slow.slow_above = std::exp(after - std::log(slow.ratio) / 2);
   std::vector<double> above;
   std::copy_if(at, logs.end(), std::back_inserter(above),
@@ -182,9 +187,8 @@ std::vector<SlowPath> FindSlowPaths(const TransferTable& table) {
   for (size_t path = 0; path < table.paths.size(); ++path) {
     const PathLogs known = LogsOf(table, path);
     if (known.logs.size() < kMinSlowSteps) continue;
-    const double limit = std::max(kMinRatio, std::exp(kMinDeviations * table.paths[path].noise));
-    slow[path] = JudgeLevel(table, path, known, limit);
-    if (!slow[path].slow && !slow[path].at_times) moments[path] = MomentsOf(known, limit);
+    slow[path] = JudgeLevel(table, path, known);
+    if (!slow[path].slow && !slow[path].at_times) moments[path] = MomentsOf(known, LimitBy(table.paths[path].noise));
   }
   ForgetSharedExchanges(table, &SlowPath::slow, &slow);
   JudgeMoments(moments, &slow);

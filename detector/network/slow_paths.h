@@ -2,10 +2,11 @@
 //
 // A path is slow from the step on at which its ratio (transfer_table.h) makes a significant jump, or throughout when it
 // lies above its like from the beginning: by a quarter and by six deviations of the noise of paths within hosts, or
-// between them. One or two steps before a jump are enough of a past if all after it are far above them: chance makes
-// transfers longer, never shorter. A path that is that slow in a tenth of the steps or more, and in far more than the
-// middle path, is slow at times: a fault that comes and goes, or has gone. Chance does that to a path of a network that
-// is shared; so there counts what several paths show in the same steps (link_verdict.h). Pure. Cost O(paths x steps).
+// between them, which against its own past is that from step to step. One or two steps before a jump are enough of a
+// past if all after it are far above them: chance makes transfers longer, never shorter. A path that is that slow in a
+// tenth of the steps or more, and in far more than the middle path, is slow at times: a fault that comes and goes, or
+// has gone. Chance does that to a path of a network that is shared; so there counts what several paths show in the same
+// steps (link_verdict.h). Pure. Cost O(paths x steps).
 
 #ifndef LOCKSTEP_DETECTOR_NETWORK_SLOW_PATHS_H_
 #define LOCKSTEP_DETECTOR_NETWORK_SLOW_PATHS_H_

@@ -363,12 +363,20 @@ class Measurement {
       alike[table_.paths[path].crosses_hosts].push_back(path);
     }
     for (const auto& [crosses, paths] : alike) {
-      const double noise = NoiseOf(paths);
-      for (const size_t path : paths) table_.paths[path].noise = noise;
+      const Noise noise = NoiseOf(paths);
+      for (const size_t path : paths) {
+        table_.paths[path].noise = noise.of_all;
+        table_.paths[path].step_noise = noise.of_steps;
+      }
     }
   }
 
-  double NoiseOf(const std::vector<size_t>& paths) const {
+  struct Noise {
+    double of_all = 0;
+    double of_steps = 0;
+  };
+
+  Noise NoiseOf(const std::vector<size_t>& paths) const {
     std::vector<double> all, changes, middles;
     const size_t stride = 1 + paths.size() * table_.steps / kMostNoiseSamples;
     for (size_t i = 0; i < paths.size(); i += stride) {
@@ -378,7 +386,8 @@ class Measurement {
       if (!logs.empty()) middles.push_back(LowerMedianOrNan(std::move(logs)));
     }
     const double of_steps = RobustDeviation(changes) / std::numbers::sqrt2;
-    return std::min(RobustDeviation(all), std::hypot(of_steps, DeviationOfQuickest(std::move(middles))));
+    const double of_all = std::min(RobustDeviation(all), std::hypot(of_steps, DeviationOfQuickest(std::move(middles))));
+    return {of_all, of_steps};
   }
 
   // Of paths, by what the quickest quarter lies below its upper end. 0 where there are too few.

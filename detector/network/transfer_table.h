@@ -43,6 +43,7 @@ struct TransferPath {
   // or, where that is less, from step to step and from path to path among the quickest. What is slow on most paths, or
   // from some step on, is no noise.
   double noise = 0;
+  double step_noise = 0;  // from step to step alone, of the same paths
 };
 
 struct TransferTable {
