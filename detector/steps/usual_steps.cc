@@ -1,9 +1,11 @@
 #include "detector/steps/usual_steps.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <functional>
 #include <iterator>
+#include <numbers>
 
 #include "base/shares.h"
 #include "detector/stats/order_statistics.h"
@@ -36,12 +38,22 @@ bool IsLevel(absl::Span<const double> run) {
   return *shortest > 0 && *longest <= (1 + kOfOneLevel) * *shortest;
 }
 
+// How much longer or shorter the next step is, in the middle.
+double ChangeOfSteps(absl::Span<const double> seconds) {
+  std::vector<double> changes;
+  for (size_t step = 1; step < seconds.size(); ++step) {
+    if (seconds[step] <= 0 || seconds[step - 1] <= 0) continue;
+    changes.push_back(std::abs(seconds[step] / seconds[step - 1] - 1));
+  }
+  return kMadToSigma * MedianInPlace(&changes) / std::numbers::sqrt2;
+}
+
 // Those before `end` but for the first, inside of which a recording may begin, are longer than each of the next; or
-// they fall from one to the other, and the last of them is hardly longer.
-bool WarmsUpUntil(size_t end, absl::Span<const double> seconds) {
+// they fall from one to the other, and the last of them is longer by more than chance.
+bool WarmsUpUntil(size_t end, absl::Span<const double> seconds, double change) {
   const absl::Span<const double> warm = seconds.subspan(end, kStepsBehind);
   const auto [shortest, longest] = std::minmax_element(warm.begin(), warm.end());
-  const double limit = (1 + kAlwaysUsual) * *longest, least = (1 + kFew) * *longest;
+  const double limit = (1 + kAlwaysUsual) * *longest, least = (1 + std::max(kFew, kDeviations * change)) * *longest;
   const auto is_longer = [limit](double length) { return length > limit; };
   const absl::Span<const double> cold = seconds.subspan(1, end - 1);
   const auto longer = static_cast<size_t>(std::count_if(cold.begin(), cold.end(), is_longer));
@@ -52,8 +64,9 @@ bool WarmsUpUntil(size_t end, absl::Span<const double> seconds) {
 
 // How many of the first steps are no sign of what steps take later; a first step that is no longer counts as one.
 size_t WarmUpSteps(absl::Span<const double> seconds) {
+  const double change = ChangeOfSteps(seconds);
   for (size_t end = std::min(kLevelSteps, seconds.size() - std::min(kStepsBehind, seconds.size())); end > 1; --end) {
-    if (WarmsUpUntil(end, seconds)) return end;
+    if (WarmsUpUntil(end, seconds, change)) return end;
   }
   return 0;
 }

@@ -52,6 +52,11 @@ TEST(UsualStepsTest, AWarmUpMayFallTowardsWhatFollows) {
   EXPECT_EQ(FindUsualSteps(Seconds{0.95, 0.76, 0.65, 0.54, 0.55, 0.68, 0.68, 0.68, 0.68, 0.68, 0.68, 0.68}), warm);
 }
 
+TEST(UsualStepsTest, StepsOfManyLengthsMayFallByChance) {
+  const Seconds lengths{0.9, 0.95, 0.7, 0.6, 0.5, 0.9, 0.55, 0.8, 0.5, 0.95, 0.6, 0.75};
+  EXPECT_EQ(FindUsualSteps(lengths)[2], 1);
+}
+
 TEST(UsualStepsTest, FourLongStepsAtTheStartAreALevel) {
   EXPECT_EQ(FindUsualSteps(Seconds{2, 2, 2, 2, 1, 1, 1, 1, 1, 1}), Flags(10, 1));
   EXPECT_EQ(FindUsualSteps(Seconds{2, 2, 2, 1, 1, 1, 1, 1, 1, 1}), (Flags{0, 0, 0, 1, 1, 1, 1, 1, 1, 1}));
