@@ -31,6 +31,8 @@ constexpr size_t kMostParts = 4;  // of the ranks: each has an entry for every i
 
 // Faster than any link: NVLink 5 moves 0.9 TB/s in one direction.
 constexpr double kMostBytesPerNs = 2'000;
+// Of the Recv: what no link can do is a buffer, or in fewer than that a wrong time.
+constexpr double kMoreThanErrors = 0.01;
 
 // Sizes that are about equal: what takes as long per byte, be it latency for the most part.
 constexpr double kAlikePerOctave = 4;
@@ -63,7 +65,7 @@ bool SendsThroughBuffers(const Trace& trace) {
     ++receives;
     had_come += HadCome(operation) ? 1 : 0;
   }
-  return static_cast<double>(had_come) >= std::max(1.0, kFew * static_cast<double>(receives));
+  return static_cast<double>(had_come) >= std::max(1.0, kMoreThanErrors * static_cast<double>(receives));
 }
 
 class Measurement {
