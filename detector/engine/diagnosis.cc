@@ -255,7 +255,9 @@ FoundSlowness AddSlowness(const TraceAnalysis& analysis, const DiagnosisOptions&
   causes = GroupSuspects(trace, analysis.roles, analysis.profile, found.suspects);
   AddSlowWithinHosts(analysis.profile, analysis.steps, persistence, &causes);
   AddStarvedHosts(trace, analysis.roles, analysis.profile, analysis.steps, persistence, &causes);
-  if (found.longer_steps.has_value()) AddGrownAlone(analysis, *found.longer_steps, found.links, &causes);
+  const std::optional<StepShift> longer =
+      found.longer_steps.has_value() ? found.longer_steps : FindGrownWork(analysis, options.min_cost);
+  if (longer.has_value()) AddGrownAlone(analysis, *longer, found.links, &causes);
   TellHiddenWork(analysis, &causes);
   CounterfactualGains gains = GainsOf(analysis, causes, transfers, options.min_cost, options.executor);
   if (found.longer_steps.has_value() &&
