@@ -32,6 +32,7 @@
 #include "detector/slow/counterfactual_gain.h"
 #include "detector/slow/even_work.h"
 #include "detector/slow/hidden_work.h"
+#include "detector/slow/host_excess.h"
 #include "detector/slow/intermittent_excess.h"
 #include "detector/slow/late_return.h"
 #include "detector/slow/more_input.h"
@@ -190,6 +191,7 @@ Findings FindAll(const TraceAnalysis& analysis, const DiagnosisOptions& options)
     const PersistenceOptions persistence{.min_cost = options.min_cost};
     found.suspects = FindPersistentExcess(analysis.profile, analysis.roles, analysis.steps, persistence);
     AddIntermittentExcess(analysis.profile, analysis.roles, analysis.steps, persistence, &found.suspects);
+    AddHostExcess(*analysis.trace, analysis.roles, analysis.profile, analysis.steps, persistence, &found.suspects);
   };
   const absl::FunctionRef<void()> finders[] = {find_links, find_structural, find_suspects};
   RunPieces(options.executor, std::size(finders), [&](size_t i) { finders[i](); });
