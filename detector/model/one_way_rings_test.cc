@@ -37,6 +37,25 @@ TEST(OneWayRingsTest, StagesSendBothWays) {
   EXPECT_FALSE(IsRing(3, {{0, 1}, {1, 2}})) << "open";
 }
 
+TEST(OneWayRingsTest, EachDirectionMayHaveACommunicatorOfItsOwn) {
+  Trace trace;
+  OperationInstances matched;
+  const auto add = [&](std::vector<int32_t> members, int32_t next) {
+    const auto c = static_cast<int32_t>(trace.communicators.size());
+    const auto size = static_cast<int32_t>(members.size());
+    trace.communicators.push_back({.members = std::move(members)});
+    for (int32_t m = 0; m < size; ++m) {
+      matched.channels.push_back({.communicator = c, .source = m, .destination = (m + next) % size});
+    }
+  };
+  add({0, 4, 8, 12}, 1);
+  EXPECT_EQ(FindOneWayRings(trace, matched), std::vector<char>({1}));
+  add({12, 8, 4, 0}, 3);
+  EXPECT_EQ(FindOneWayRings(trace, matched), std::vector<char>({1, 1})) << "the same way, in another order";
+  add({0, 4, 8, 12}, 3);
+  EXPECT_EQ(FindOneWayRings(trace, matched), std::vector<char>({0, 0, 0}));
+}
+
 TEST(OneWayRingsTest, OfTwoNobodyCanTell) {
   EXPECT_FALSE(IsRing(2, {{0, 1}, {1, 0}}));
   EXPECT_FALSE(IsRing(3, {})) << "collectives only";
