@@ -41,7 +41,8 @@ class Builder {
     const std::vector<int32_t>& members = trace_.communicators[static_cast<size_t>(blocked.communicator)].members;
     if (blocked.collective()) {
       const auto sequence = static_cast<int64_t>(blocked.sequence);
-      blocked.finished_by_some = frontier_.EnteredByAll(blocked.communicator) >= sequence;
+      blocked.finished_by_some =
+          frontier_.EnteredByAll(blocked.communicator) >= sequence && !SomebodyStoppedBefore(blocked);
       if (blocked.finished_by_some) return;
       for (size_t m = 0; m < members.size(); ++m) {
         const auto member = static_cast<int32_t>(m);
@@ -61,6 +62,21 @@ class Builder {
     if (blocked.finished_by_some) return;
     JudgeMember(s, blocked.source, sends);
     JudgeMember(s, blocked.destination, receives);
+  }
+
+  // A member whose records end right before it, though it was looked at: it died, or stopped, inside of what some got
+  // out of all the same. One that has lost a record alone has later ones.
+  bool SomebodyStoppedBefore(const BlockedOperation& blocked) const {
+    if (frontier_.watch() != nullptr) return false;
+    const std::vector<int32_t>& members = trace_.communicators[static_cast<size_t>(blocked.communicator)].members;
+    const auto sequence = static_cast<int64_t>(blocked.sequence);
+    for (size_t m = 0; m < members.size(); ++m) {
+      const Frontier::Progress& progress = frontier_.Of(blocked.communicator, static_cast<int32_t>(m));
+      if (members[m] < 0 || progress.records == 0 || progress.entered >= sequence) continue;
+      const auto rank = static_cast<size_t>(members[m]);
+      if (!frontier_.Unseen(rank) && !frontier_.CutShort(rank)) return true;
+    }
+    return false;
   }
 
   void JudgeMember(size_t s, int32_t member, const Frontier::Progress& progress) {
