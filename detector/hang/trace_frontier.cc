@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
 #include <utility>
 #include <vector>
 
 #include "absl/types/span.h"
 #include "base/shares.h"
 #include "detector/hang/member_table.h"
+#include "detector/hang/overtaken_calls.h"
 #include "detector/hang/without_ends.h"
 #include "detector/model/begin_order.h"
 #include "detector/model/input.h"
@@ -154,61 +154,17 @@ class Reader {
     for (const size_t rank : in_flight_) found_.tells_begun[rank] = 1;
   }
 
-  // Kinds of calls have streams of their own in some programs (gathers and reductions of a sharded job): one kind goes
-  // on while another stands. A call that several members have a record of, and nobody an end, nor of a later one of its
-  // kind, is open, whatever has ended behind it. One end may be lost, and
-  // that of the first call on record may be of before.
+  // What stands, though later calls of its communicator have ended, has been left by nobody; nor have those.
   void HoldBackOvertaken(const std::vector<size_t>& unfinished) {
-    std::map<int32_t, std::map<std::pair<OperationKind, int64_t>, size_t>> overtaken;  // by communicator: records
-    size_t rank = 0;
-    for (const size_t i : unfinished) {
-      const TraceOperation& operation = trace_.operations[i];
-      while (i >= trace_.first_operation[rank + 1]) ++rank;
-      const int32_t member = members_.MemberOf(rank, operation.communicator);
-      if (member < 0 || IsPointToPoint(operation.kind) || !IsSynchronous(operation.kind)) continue;
-      const auto sequence = static_cast<int64_t>(operation.sequence);
-      if (sequence > Of(operation.communicator, member).finished) continue;
-      ++overtaken[operation.communicator][{operation.kind, sequence}];
-    }
-    if (overtaken.empty()) return;
-    std::map<std::pair<int32_t, OperationKind>, int64_t> ended;
-    for (const TraceOperation& operation : trace_.operations) {
-      if (!operation.finished() || !overtaken.contains(operation.communicator)) continue;
-      int64_t& last = ended.try_emplace({operation.communicator, operation.kind}, -1).first->second;
-      last = std::max(last, static_cast<int64_t>(operation.sequence));
-    }
-    for (const auto& [communicator, calls] : overtaken) {
-      int64_t first = INT64_MAX;
-      for (const auto& [call, records] : calls) {
-        const auto last = ended.find({communicator, call.first});
-        const int64_t since = last != ended.end() ? last->second : FirstOf(communicator);
-        if (records >= 2 && call.second > since) first = std::min(first, call.second);
+    for (const auto& [communicator, open] : FindOvertakenCalls(trace_, members_, found_.collectives, unfinished)) {
+      const auto c = static_cast<size_t>(communicator);
+      const auto size = static_cast<int32_t>(trace_.communicators[c].members.size());
+      for (int32_t member = 0; member < size; ++member) {
+        Progress& progress = Of(communicator, member);
+        progress.finished = std::min(progress.finished, open - 1);
       }
-      if (first != INT64_MAX) HoldBack(communicator, first);
+      found_.entered_by_all[c] = std::min(found_.entered_by_all[c], open - 1);
     }
-  }
-
-  int32_t MembersOf(int32_t communicator) const {
-    return static_cast<int32_t>(trace_.communicators[static_cast<size_t>(communicator)].members.size());
-  }
-
-  // The first call of all that anybody has a record of: a recorder may have come into the middle of it.
-  int64_t FirstOf(int32_t communicator) {
-    int64_t first = INT64_MAX;
-    for (int32_t member = 0; member < MembersOf(communicator); ++member) {
-      const Progress& progress = Of(communicator, member);
-      if (progress.first >= 0) first = std::min(first, progress.first);
-    }
-    return first;
-  }
-
-  void HoldBack(int32_t communicator, int64_t open) {
-    for (int32_t member = 0; member < MembersOf(communicator); ++member) {
-      Progress& progress = Of(communicator, member);
-      progress.finished = std::min(progress.finished, open - 1);
-    }
-    int64_t& by_all = found_.entered_by_all[static_cast<size_t>(communicator)];
-    by_all = std::min(by_all, open - 1);
   }
 
   Tally& TallyOf(size_t rank_index, const TraceOperation& operation) {
