@@ -125,6 +125,19 @@ TEST_F(StuckCausesTest, WhoseGpuIsStuckBeforeWhatOthersStandInIsBehindByACall) {
   EXPECT_EQ(Accused(verdicts), std::set<int32_t>{5});
 }
 
+TEST_F(StuckCausesTest, WhoseRecordsEndInsideOfWhatSomeGotOutOfIsTheCause) {
+  // Rank 5 died inside: those that needed it no more are one call further, the others are still there.
+  for (int32_t rank = 0; rank < kRanks; ++rank) {
+    if (rank == 5) continue;
+    const bool is_out = rank % 2 == 0;
+    Collective(rank, kEnded, 200, 201, is_out ? 205 : kNone);
+    Collective(rank, kEnded + 1, 202, is_out ? 206 : kNone, kNone);
+  }
+  const std::vector<Verdict> verdicts = Find();
+  ASSERT_EQ(verdicts.size(), 1u) << Told(verdicts);
+  EXPECT_EQ(Accused(verdicts), std::set<int32_t>{5});
+}
+
 TEST_F(StuckCausesTest, AHostThatCalledLessBecauseItsQueueIsFullIsNotDead) {
   AllStandIn(kEnded, 3);
   // Rank 5 has a transfer in flight instead of the last call.
