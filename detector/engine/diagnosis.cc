@@ -235,8 +235,9 @@ void AddLateReturns(const TraceAnalysis& analysis, const PersistenceOptions& per
   for (Verdict& late : FindLateReturns(analysis, persistence)) {
     const bool known = std::any_of(report->verdicts.begin(), report->verdicts.end(), [&late](const Verdict& verdict) {
       return AccusesNode(verdict) &&
-             std::any_of(verdict.culprits.begin(), verdict.culprits.end(),
-                         [&late](const Culprit& culprit) { return culprit.host == late.culprits.front().host; });
+             std::any_of(verdict.culprits.begin(), verdict.culprits.end(), [&late](const Culprit& culprit) {
+               return culprit.host == FindReason<LateReturn>(late)->host;
+             });
     });
     if (!known) report->verdicts.push_back(std::move(late));
   }

@@ -8,6 +8,7 @@
 namespace lockstep {
 namespace {
 
+// One end may be lost by chance.
 constexpr size_t kMinRecords = 2;
 
 // What is known of the calls of one communicator.

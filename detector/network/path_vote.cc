@@ -10,6 +10,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "base/shares.h"
+#include "detector/network/joined_causes.h"
 #include "detector/network/network_part.h"
 #include "detector/network/path_suspects.h"
 
@@ -20,8 +21,6 @@ namespace {
 constexpr double kHolds = kNearlyAll;
 // Who explains as much as this of what another does, explains what it does: what is left may be chance.
 constexpr double kExplainsAsMuch = kAllButFew;
-// That happen side by side; more of one kind at once have one cause. By judgement, not measured.
-constexpr size_t kFewCauses = 2;
 // Members of a group on one host between which its NVLink lies.
 constexpr size_t kInsideShare = 2;
 
@@ -53,8 +52,8 @@ class Vote {
     if (part_.empty() && IsEverywhere()) return TakeEverything();
     for (int round = 0; round < kMaxPathCauses && TakeBest(); ++round) {
     }
-    JoinEqualOnes();
-    JoinManyOfOneKind();
+    JoinEqualOnes(&causes_);
+    JoinManyOfOneKind(&causes_);
   }
 
   int32_t HostOf(int32_t rank) const { return host_of_[static_cast<size_t>(rank)]; }
@@ -378,65 +377,6 @@ class Vote {
     PathCause cause{.kind = PathCauseKind::kGroup, .ranks = {ranks.begin(), ranks.end()}};
     cause.hosts = HostsOf(cause.ranks);
     return cause;
-  }
-
-  // Moves all of `from` into `into`.
-  static void Join(PathCause* into, const PathCause& from) {
-    into->paths.insert(into->paths.end(), from.paths.begin(), from.paths.end());
-    std::sort(into->paths.begin(), into->paths.end());
-    into->predicted += from.predicted;
-    std::set<int32_t> ranks(into->ranks.begin(), into->ranks.end());
-    ranks.insert(from.ranks.begin(), from.ranks.end());
-    into->ranks.assign(ranks.begin(), ranks.end());
-  }
-
-  // Of one kind, on the same hosts: one fault.
-  void JoinEqualOnes() {
-    std::map<std::pair<PathCauseKind, std::vector<int32_t>>, size_t> first;
-    std::vector<PathCause> joined;
-    for (PathCause& cause : causes_) {
-      std::vector<int32_t> hosts = cause.hosts;
-      std::sort(hosts.begin(), hosts.end());
-      const auto [found, fresh] = first.emplace(std::pair(cause.kind, std::move(hosts)), joined.size());
-      if (fresh) {
-        joined.push_back(std::move(cause));
-      } else {
-        Join(&joined[found->second], cause);
-      }
-    }
-    causes_ = std::move(joined);
-  }
-
-  // What is behind a switch is slowed down alike. Where some of many causes explain less than half as much as the main
-  // one, they are what its transfers make late elsewhere.
-  void LeaveEchoes(PathCauseKind kind) {
-    size_t most = 0;
-    for (const PathCause& cause : causes_) {
-      if (cause.kind == kind) most = std::max(most, cause.paths.size());
-    }
-    std::erase_if(causes_, [&](const PathCause& cause) { return cause.kind == kind && 2 * cause.paths.size() < most; });
-  }
-
-  // Of one kind, on more hosts than fail side by side: what they have in common, a switch, is at fault.
-  void JoinManyOfOneKind() {
-    for (const PathCauseKind kind : {PathCauseKind::kSend, PathCauseKind::kReceive, PathCauseKind::kNic,
-                                     PathCauseKind::kHost, PathCauseKind::kGroup, PathCauseKind::kHosts}) {
-      const auto is_one = [kind](const PathCause& cause) { return cause.kind == kind; };
-      if (static_cast<size_t>(std::count_if(causes_.begin(), causes_.end(), is_one)) <= kFewCauses) continue;
-      LeaveEchoes(kind);
-      if (static_cast<size_t>(std::count_if(causes_.begin(), causes_.end(), is_one)) <= kFewCauses) continue;
-      const auto first = std::find_if(causes_.begin(), causes_.end(), is_one);
-      for (auto next = std::next(first); next != causes_.end(); ++next) {
-        if (next->kind != kind) continue;
-        Join(&*first, *next);
-        first->hosts.insert(first->hosts.end(), next->hosts.begin(), next->hosts.end());
-      }
-      first->ranks.clear();
-      std::sort(first->hosts.begin(), first->hosts.end());
-      first->hosts.erase(std::unique(first->hosts.begin(), first->hosts.end()), first->hosts.end());
-      first->kind = PathCauseKind::kFabric;
-      std::erase_if(causes_, is_one);
-    }
   }
 
   static constexpr SuspectKey kPartKey{SuspectKind::kPart, -1, -1, -1};

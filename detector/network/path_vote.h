@@ -25,21 +25,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "detector/network/path_cause.h"
 #include "detector/network/vote_path.h"
-#include "detector/verdict/network_reasons.h"
 
 namespace lockstep {
 
 // Bound of the work.
 inline constexpr int kMaxPathCauses = 32;
-
-struct PathCause {
-  PathCauseKind kind = PathCauseKind::kGroup;
-  std::vector<int32_t> ranks;  // rising
-  std::vector<int32_t> hosts;  // rising, but for kLink: in the direction of the transfer; all that are meant
-  std::vector<int32_t> paths;  // that it explains: indices into `paths`
-  int32_t predicted = 0;       // paths that would be slow by it
-};
 
 // `host_of`: by rank.
 std::vector<PathCause> VoteOnPaths(const std::vector<VotePath>& paths, const std::vector<int32_t>& host_of);

@@ -200,7 +200,10 @@ class Search {
                     .seconds_per_step = lost / lasted,
                     .steps_affected_fraction = static_cast<double>(reason.late) / lasted};
     verdict.evidence.push_back({EvidenceKind::kLateness, std::move(reason)});
-    if (const std::optional<DutyOfPlace> duty = DutyOf(since)) BlameProgram(*duty, &verdict);
+    if (const std::optional<DutyOfPlace> duty = DutyOf(since)) {
+      BlameProgram(*duty, &verdict);
+      verdict.culprits.clear();
+    }
     verdicts->push_back(std::move(verdict));
   }
 

@@ -23,7 +23,7 @@
 
 namespace lockstep {
 
-// At most one for each host, rising.
+// At most one for each host, rising, each with a LateReturn. Where the program is to blame nobody is a culprit.
 std::vector<Verdict> FindLateReturns(const TraceAnalysis& analysis, const PersistenceOptions& options);
 
 }  // namespace lockstep
