@@ -29,7 +29,7 @@ struct Return {
   int32_t latest = -1;  // host; -1 = nobody by much
   double later_seconds = 0;
   std::vector<int32_t> late_ranks;  // of it, by index
-  bool all_late = false;            // several ranks of it pause, and all are late
+  bool all_late = false;            // several ranks of it pause, and nearly all are late
 };
 
 // The longest piece of own work on a host.
@@ -136,7 +136,9 @@ class Search {
       pausing += longest >= 0 && seconds >= pause_seconds ? 1 : 0;
       if (seconds >= usual_seconds) found->late_ranks.push_back(static_cast<int32_t>(rank));
     }
-    found->all_late = pausing > 1 && found->late_ranks.size() == pausing;
+    // A record may be lost, and with it where the pause was.
+    const auto late = static_cast<double>(found->late_ranks.size());
+    found->all_late = pausing > 1 && late >= kNearlyAll * static_cast<double>(pausing);
   }
 
   // Of a rank that is late in most of them beside others of its host that are not, without pauses before that say that
