@@ -33,10 +33,14 @@ class Pool {
     std::vector<Suspect> found;
     if (roles_.classes[0].size() < kMinHosts) return found;
     for (const Suspect& host : FindPersistentExcess(pooled_, roles_, steps, options)) {
-      for (const int32_t rank : ranks_[static_cast<size_t>(host.rank)]) {
+      const std::vector<int32_t>& ranks = ranks_[static_cast<size_t>(host.rank)];
+      std::vector<Suspect> sharing;
+      for (const int32_t rank : ranks) {
         const Suspect suspect = OfRank(rank, host);
-        if (suspect.excess_seconds >= kMainPart * host.excess_seconds) found.push_back(suspect);
+        if (suspect.excess_seconds >= kMainPart * host.excess_seconds) sharing.push_back(suspect);
       }
+      if (static_cast<double>(sharing.size()) < kNearlyAll * static_cast<double>(ranks.size())) continue;
+      found.insert(found.end(), sharing.begin(), sharing.end());
     }
     return found;
   }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
@@ -77,6 +78,14 @@ TEST_F(HostExcessTest, NoiseIsNoHost) {
   EXPECT_TRUE(Find().empty());
   Slow(kSlow * kOfHost, 5 * kNoise);
   EXPECT_TRUE(Find().empty()) << "what one rank has is the rank's";
+}
+
+TEST_F(HostExcessTest, WhatSomeRanksHaveIsNotTheHosts) {
+  for (size_t i = 0; i < 5; ++i) Slow(kSlow * kOfHost + i, 2 * kNoise);
+  std::vector<Suspect> by_rank = FindPersistentExcess(profile_, roles_, steps_, {});
+  const size_t count = by_rank.size();
+  EXPECT_EQ(Find(std::move(by_rank)).size(), count);
+  EXPECT_TRUE(Find().empty());
 }
 
 TEST_F(HostExcessTest, AHostWithASuspectIsLeftToIt) {
