@@ -15,6 +15,8 @@ namespace lockstep {
 namespace {
 
 constexpr size_t kMinRanks = 2;  // of a host: what one rank has is the rank's
+// Twice what a rank takes: what is sure in fewer shows on the ranks themselves, unless it is chance on all of them.
+constexpr int32_t kMinSteps = 2 * kMinSuspectSteps;
 constexpr size_t kMinHosts = 3;  // with two, nobody knows which is slow and which is quick
 
 class Pool {
@@ -33,6 +35,7 @@ class Pool {
     std::vector<Suspect> found;
     if (roles_.classes[0].size() < kMinHosts) return found;
     for (const Suspect& host : FindPersistentExcess(pooled_, roles_, steps, options)) {
+      if (host.steps < kMinSteps) continue;
       const std::vector<int32_t>& ranks = ranks_[static_cast<size_t>(host.rank)];
       std::vector<Suspect> sharing;
       for (const int32_t rank : ranks) {
