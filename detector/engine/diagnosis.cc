@@ -233,11 +233,10 @@ void AddGrownAlone(const TraceAnalysis& analysis, const StepShift& shift, const 
 // Of hosts that are not told as slow in other steps.
 void AddLateReturns(const TraceAnalysis& analysis, const PersistenceOptions& persistence, JobReport* report) {
   for (Verdict& late : FindLateReturns(analysis, persistence)) {
-    const bool known = std::any_of(report->verdicts.begin(), report->verdicts.end(), [&late](const Verdict& verdict) {
-      return AccusesNode(verdict) &&
-             std::any_of(verdict.culprits.begin(), verdict.culprits.end(), [&late](const Culprit& culprit) {
-               return culprit.host == FindReason<LateReturn>(late)->host;
-             });
+    const std::string& host = FindReason<LateReturn>(late)->host;
+    const bool known = std::any_of(report->verdicts.begin(), report->verdicts.end(), [&host](const Verdict& verdict) {
+      return AccusesNode(verdict) && std::any_of(verdict.culprits.begin(), verdict.culprits.end(),
+                                                 [&host](const Culprit& culprit) { return culprit.host == host; });
     });
     if (!known) report->verdicts.push_back(std::move(late));
   }

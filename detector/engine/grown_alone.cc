@@ -10,6 +10,8 @@
 
 #include "absl/types/span.h"
 #include "base/shares.h"
+#include "detector/model/peers_elsewhere.h"
+#include "detector/slow/host_middle.h"
 #include "detector/stats/order_statistics.h"
 #include "detector/steps/own_profile.h"
 #include "detector/steps/usual_work.h"
@@ -63,76 +65,79 @@ Suspect SuspectOf(const TraceAnalysis& analysis, const StepShift& shift, const G
           .against_past = true};
 }
 
-// By host: some rank of another one has the same duty as one of its own.
-std::vector<char> HavePeersElsewhere(const TraceAnalysis& analysis) {
-  std::vector<char> have(analysis.trace->hosts.size(), 0);
-  for (const std::vector<int32_t>& peers : analysis.roles.classes) {
-    const auto host_of = [&](int32_t rank) { return analysis.trace->ranks[static_cast<size_t>(rank)].host; };
-    const bool elsewhere =
-        std::any_of(peers.begin(), peers.end(), [&](int32_t rank) { return host_of(rank) != host_of(peers[0]); });
-    for (const int32_t rank : peers) {
-      if (elsewhere && host_of(rank) >= 0) have[static_cast<size_t>(host_of(rank))] = 1;
-    }
-  }
-  return have;
-}
+// Of a host, or nobody's.
+struct HostWork {
+  std::vector<int32_t> ranks;  // that some work is known of
+  bool has_peers_elsewhere = false;
+  double usual_seconds = 0;
+  std::vector<float> of_step;  // the middle of what its ranks work against their own middle; NaN = not known
+};
 
-// Of each host and step: the middle of what its ranks work against their own middle. NaN = not known.
-std::vector<std::vector<double>> WorkOfHosts(const TraceAnalysis& analysis, std::vector<double>* usual_seconds) {
+std::vector<HostWork> WorkOfHosts(const TraceAnalysis& analysis) {
   const OwnProfile& profile = analysis.profile;
-  std::vector<std::vector<std::vector<double>>> of_host(analysis.trace->hosts.size(),
-                                                        std::vector<std::vector<double>>(profile.steps));
-  std::vector<std::vector<double>> usual(of_host.size());
+  const std::vector<char> have_peers = HavePeersElsewhere(*analysis.trace, analysis.roles);
+  std::vector<HostWork> work(analysis.trace->hosts.size());
+  std::vector<float> usual(profile.ranks, 0);
   for (size_t rank = 0; rank < profile.ranks; ++rank) {
-    const int32_t host = analysis.trace->ranks[rank].host;
-    const absl::Span<const float> row = profile.Row(profile.shared, rank);
-    const double middle = UsualWorkIn(row, 0, static_cast<int32_t>(profile.steps)).seconds;
-    if (host < 0 || middle <= 0) continue;
-    usual[static_cast<size_t>(host)].push_back(middle);
-    for (size_t step = 0; step < profile.steps; ++step) {
-      if (std::isnan(row[step])) continue;
-      of_host[static_cast<size_t>(host)][step].push_back(static_cast<double>(row[step]) / middle);
-    }
+    const int32_t on = analysis.trace->ranks[rank].host;
+    usual[rank] = static_cast<float>(
+        UsualWorkIn(profile.Row(profile.shared, rank), 0, static_cast<int32_t>(profile.steps)).seconds);
+    if (on < 0 || usual[rank] <= 0) continue;
+    HostWork& host = work[static_cast<size_t>(on)];
+    host.ranks.push_back(static_cast<int32_t>(rank));
+    host.has_peers_elsewhere = host.has_peers_elsewhere || have_peers[rank] != 0;
   }
-  std::vector<std::vector<double>> work;
-  for (size_t host = 0; host < of_host.size(); ++host) {
-    usual_seconds->push_back(MedianInPlace(&usual[host]));
-    std::vector<double>& row = work.emplace_back();
-    for (std::vector<double>& known : of_host[host]) {
-      row.push_back(known.empty() ? std::nan("") : MedianInPlace(&known));
+  for (HostWork& host : work) {
+    host.usual_seconds =
+        static_cast<double>(MiddleAmong(host.ranks, [&](int32_t rank) { return usual[static_cast<size_t>(rank)]; }));
+    for (size_t step = 0; step < profile.steps; ++step) {
+      host.of_step.push_back(MiddleAmong(host.ranks, [&](int32_t rank) {
+        const auto row = static_cast<size_t>(rank);
+        return profile.Row(profile.shared, row)[step] / usual[row];
+      }));
     }
   }
   return work;
 }
 
+// What a host works beyond the middle of the others, in the steps in which that is known.
+struct Beyond {
+  std::vector<int32_t> steps;
+  std::vector<double> work;
+};
+
+Beyond BeyondOthers(const std::vector<HostWork>& work, const HostWork& host) {
+  Beyond beyond;
+  for (size_t step = 0; step < host.of_step.size(); ++step) {
+    std::vector<double> others;
+    for (const HostWork& other : work) {
+      const float value = &other == &host ? std::nanf("") : other.of_step[step];
+      if (!std::isnan(value)) others.push_back(static_cast<double>(value));
+    }
+    if (others.empty() || std::isnan(host.of_step[step])) continue;
+    beyond.steps.push_back(static_cast<int32_t>(step));
+    beyond.work.push_back(static_cast<double>(host.of_step[step]) - MedianInPlace(&others));
+  }
+  return beyond;
+}
+
 }  // namespace
 
 std::optional<StepShift> FindGrownWork(const TraceAnalysis& analysis, double min_gain) {
-  const std::vector<char> have_peers = HavePeersElsewhere(analysis);
-  std::vector<double> usual_seconds;
-  const std::vector<std::vector<double>> work = WorkOfHosts(analysis, &usual_seconds);
+  const std::vector<HostWork> work = WorkOfHosts(analysis);
+  const double usual_seconds = analysis.steps.usual_seconds;
   std::optional<StepShift> found;
   double most = kSureDeviations;
-  for (size_t host = 0; host < work.size(); ++host) {
-    if (have_peers[host] != 0) continue;
-    std::vector<double> against;
-    std::vector<int32_t> step_of;
-    for (size_t step = 0; step < work[host].size(); ++step) {
-      std::vector<double> others;
-      for (size_t other = 0; other < work.size(); ++other) {
-        if (other != host && !std::isnan(work[other][step])) others.push_back(work[other][step]);
-      }
-      if (others.empty() || std::isnan(work[host][step])) continue;
-      against.push_back(work[host][step] - MedianInPlace(&others));
-      step_of.push_back(static_cast<int32_t>(step));
-    }
-    const LevelShift shift = FindLevelShift(WithoutSpikes(against), kMinSteps);
-    const double grown = (shift.after - shift.before) * usual_seconds[host];
-    if (shift.at == 0 || shift.significance < most || grown < min_gain * analysis.steps.usual_seconds) continue;
+  for (const HostWork& host : work) {
+    if (host.has_peers_elsewhere) continue;
+    const Beyond beyond = BeyondOthers(work, host);
+    const LevelShift shift = FindLevelShift(WithoutSpikes(beyond.work), kMinSteps);
+    const double grown_seconds = (shift.after - shift.before) * host.usual_seconds;
+    if (shift.at == 0 || shift.significance < most || grown_seconds < min_gain * usual_seconds) continue;
     most = shift.significance;
-    found = {.first_step = step_of[shift.at],
-             .before_seconds = analysis.steps.usual_seconds,
-             .after_seconds = analysis.steps.usual_seconds + grown};
+    found = {.first_step = beyond.steps[shift.at],
+             .before_seconds = usual_seconds,
+             .after_seconds = usual_seconds + grown_seconds};
   }
   return found;
 }

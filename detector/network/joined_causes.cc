@@ -19,8 +19,7 @@ size_t CountOf(PathCauseKind kind, const std::vector<PathCause>& causes) {
       std::count_if(causes.begin(), causes.end(), [kind](const PathCause& cause) { return cause.kind == kind; }));
 }
 
-// What is behind a switch is slowed down alike. Where some of many causes explain less than half as much as the main
-// one, they are what its transfers make late elsewhere.
+// What is behind a switch is slowed down alike; an echo is what its transfers make late elsewhere.
 void LeaveEchoes(PathCauseKind kind, std::vector<PathCause>* causes) {
   size_t most = 0;
   for (const PathCause& cause : *causes) {

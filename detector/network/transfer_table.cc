@@ -405,8 +405,8 @@ class Measurement {
   const JobRoles& roles_;
   const StepTable& steps_;
   Executor* const executor_;
-  const std::vector<char>& without_begins_;
-  const bool through_buffers_;  // by rank
+  const std::vector<char>& without_begins_;  // by rank
+  const bool through_buffers_;
   TransferTable table_;
   std::vector<Quickest> quickest_;  // by instance
   std::vector<int32_t> duty_of_;    // by instance; -1 = not measured

@@ -1,14 +1,13 @@
 #include "detector/slow/host_excess.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 
-#include "absl/types/span.h"
 #include "base/shares.h"
+#include "detector/model/peers_elsewhere.h"
 #include "detector/slow/excess_stretch.h"
+#include "detector/slow/host_middle.h"
 #include "detector/stats/order_statistics.h"
 
 namespace lockstep {
@@ -22,8 +21,12 @@ constexpr size_t kMinHosts = 3;  // with two, nobody knows which is slow and whi
 class Pool {
  public:
   Pool(const Trace& trace, const JobRoles& roles, const OwnProfile& profile) : profile_(profile) {
+    const std::vector<char> have_peers = HavePeersElsewhere(trace, roles);
     ranks_.resize(trace.hosts.size());
-    for (const std::vector<int32_t>& peers : roles.classes) AddPeers(trace, peers);
+    for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {
+      const int32_t host = trace.ranks[rank].host;
+      if (host >= 0 && have_peers[rank] != 0) ranks_[static_cast<size_t>(host)].push_back(static_cast<int32_t>(rank));
+    }
     pooled_.ranks = ranks_.size();
     pooled_.steps = profile.steps;
     roles_.class_of_rank.assign(ranks_.size(), 0);
@@ -49,33 +52,15 @@ class Pool {
   }
 
  private:
-  // Those with peers on other hosts.
-  void AddPeers(const Trace& trace, const std::vector<int32_t>& peers) {
-    const auto host_of = [&](int32_t rank) { return trace.ranks[static_cast<size_t>(rank)].host; };
-    const bool elsewhere =
-        std::any_of(peers.begin(), peers.end(), [&](int32_t rank) { return host_of(rank) != host_of(peers[0]); });
-    for (const int32_t rank : peers) {
-      if (elsewhere && host_of(rank) >= 0) ranks_[static_cast<size_t>(host_of(rank))].push_back(rank);
-    }
-  }
-
-  float MiddleOf(const std::vector<float>& values, const std::vector<int32_t>& ranks, size_t step) const {
-    std::vector<double> known;
-    for (const int32_t rank : ranks) {
-      const float value = profile_.Row(values, static_cast<size_t>(rank))[step];
-      if (!std::isnan(value)) known.push_back(static_cast<double>(value));
-    }
-    // Of too few it would vary more than in other steps.
-    if (2 * known.size() <= ranks.size()) return std::numeric_limits<float>::quiet_NaN();
-    return static_cast<float>(MedianInPlace(&known));
-  }
-
   void AddHost(size_t host) {
     const std::vector<int32_t>& ranks = ranks_[host];
     if (ranks.size() >= kMinRanks) roles_.classes[0].push_back(static_cast<int32_t>(host));
     for (size_t step = 0; step < pooled_.steps; ++step) {
-      pooled_.excess.push_back(MiddleOf(profile_.excess, ranks, step));
-      pooled_.shared.push_back(MiddleOf(profile_.shared, ranks, step));
+      const auto middle_of = [&](const std::vector<float>& values) {
+        return MiddleAmong(ranks, [&](int32_t rank) { return profile_.Row(values, static_cast<size_t>(rank))[step]; });
+      };
+      pooled_.excess.push_back(middle_of(profile_.excess));
+      pooled_.shared.push_back(middle_of(profile_.shared));
     }
   }
 

@@ -9,6 +9,7 @@
 
 #include "base/median.h"
 #include "base/shares.h"
+#include "detector/model/peers_elsewhere.h"
 #include "detector/stats/order_statistics.h"
 
 namespace lockstep {
@@ -210,6 +211,7 @@ std::vector<SlowCause> GroupSuspects(const Trace& trace, const JobRoles& roles, 
   for (const TraceRank& rank : trace.ranks) {
     if (rank.host >= 0) ++ranks_of_host[static_cast<size_t>(rank.host)];
   }
+  const std::vector<char> have_peers_elsewhere = HavePeersElsewhere(trace, roles);
   std::vector<char> suspected(trace.ranks.size(), 0);
   std::map<int32_t, std::vector<Suspect>> by_host;
   std::vector<SlowCause> causes;
@@ -222,8 +224,7 @@ std::vector<SlowCause> GroupSuspects(const Trace& trace, const JobRoles& roles, 
       causes.push_back({.suspects = {suspect}});
     }
   }
-  for (auto& [its_host, own] : by_host) {
-    const int32_t host = its_host;
+  for (auto& [host, own] : by_host) {
     // Suspects come strongest first. What is far weaker than the strongest has another cause, or is its echo.
     const double comparable = kComparable * own.front().excess_seconds;
     const auto weaker = std::find_if(
@@ -231,9 +232,7 @@ std::vector<SlowCause> GroupSuspects(const Trace& trace, const JobRoles& roles, 
     std::vector<Suspect> alike(own.begin(), weaker);
     // Without peers elsewhere nothing says that the host is slow: those of its ranks that are not may be the odd ones.
     const bool has_peers_elsewhere = std::any_of(alike.begin(), alike.end(), [&](const Suspect& suspect) {
-      const std::vector<int32_t>& peers = roles.PeersOf(static_cast<size_t>(suspect.rank));
-      return std::any_of(peers.begin(), peers.end(),
-                         [&](int32_t peer) { return trace.ranks[static_cast<size_t>(peer)].host != host; });
+      return have_peers_elsewhere[static_cast<size_t>(suspect.rank)] != 0;
     });
     const bool whole = alike.size() > 1 && has_peers_elsewhere &&
                        alike.size() * 2 >= static_cast<size_t>(ranks_of_host[static_cast<size_t>(host)]);
