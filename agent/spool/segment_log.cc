@@ -82,6 +82,7 @@ absl::Status SegmentLog::Load(uint64_t number) {
   ASSIGN_OR_RETURN(const absl::optional<std::string> read, ReadPatiently(number));
   if (!read.has_value()) {
     // How many were in it is not known.
+    if (!left_to_next_.insert(number).second) return absl::OkStatus();
     ++dropped_[kUnreadable];
     ++untold_[kUnreadable];
     return absl::OkStatus();

@@ -16,6 +16,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -127,6 +128,7 @@ class SegmentLog final : public ReportLog {
   std::vector<FormerAgent> formers_;
   std::string resume_;
   absl::optional<Unreadable> unreadable_;  // the first one that is waited for
+  std::set<uint64_t> left_to_next_;        // that could not be read at the start, counted; at most as many as files
   uint64_t corrupt_places_ = 0;
   std::map<std::string, uint64_t> dropped_;
   std::map<std::string, uint64_t> untold_;
