@@ -305,9 +305,12 @@ class Vote {
     const std::vector<int32_t> explained = Remaining(best.front());
     if (adapters.empty() && link_hosts.empty()) return OfRail(explained);
     if (adapter_hosts.size() == 1 && link_hosts.empty()) return OfAdapters(adapters);
-    // What several GPUs of one host send to one other: each has a way of its own, and what they share is the host.
-    if (link_hosts.size() == 2 && adapter_hosts.size() == 1 && SendersOf(explained).size() > 1)
-      return OfAdapters(adapters);
+    // What several GPUs of one host send to one other, or get from it: each has a way of its own, and what they share
+    // is the host. Where both directions are slow, it is what lies between.
+    if (link_hosts.size() == 2 && adapter_hosts.size() == 1 && SendersOf(explained).size() > 1) {
+      PathCause side = OfAdapters(adapters);
+      if (side.kind == PathCauseKind::kSend || side.kind == PathCauseKind::kReceive) return side;
+    }
     if (link_hosts.size() == 2) return OfLink(link_hosts, links, explained);
     if (explained.size() == 1) return Between(paths_[static_cast<size_t>(explained.front())].ranks);
     link_hosts.insert(adapter_hosts.begin(), adapter_hosts.end());

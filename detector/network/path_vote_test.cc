@@ -222,6 +222,26 @@ TEST(PathVote, AGroupThatMayGoRoundAnAdapterSaysNothingAgainstIt) {
   EXPECT_EQ(causes[0].ranks, std::vector<int32_t>{0});
 }
 
+TEST(PathVote, WhatSeveralGpusSendToOneOtherHostIsTheirSendingSide) {
+  Net net = MakeNet({.replicas = 1});
+  const auto goes = [&net](int32_t from, int32_t to) {
+    return [&net, from, to](const VotePath& path) {
+      return path.point_to_point && net.host_of[static_cast<size_t>(path.ranks[0])] == from &&
+             net.host_of[static_cast<size_t>(path.ranks[1])] == to;
+    };
+  };
+  net.Slow(goes(0, 1));
+  const std::vector<PathCause> causes = net.Causes();
+  ASSERT_EQ(causes.size(), 1u);
+  EXPECT_EQ(causes[0].kind, PathCauseKind::kSend);
+  EXPECT_EQ(causes[0].hosts, std::vector<int32_t>({0}));
+  // Of both ways nothing but the two hosts is common.
+  net.Slow(goes(1, 0));
+  const std::vector<PathCause> both = net.Causes();
+  ASSERT_EQ(both.size(), 1u);
+  EXPECT_EQ(both[0].kind, PathCauseKind::kLink);
+}
+
 TEST(PathVote, ALinkInOneDirectionIsNoAdapter) {
   Net net = MakeNet({.gpus = 4, .replicas = 4, .stages = 3});
   net.Slow([](const VotePath& p) { return p.point_to_point && p.ranks[0] / 4 == 6 && p.ranks[1] / 4 == 2; });
