@@ -53,6 +53,13 @@ TEST_F(AgentConfigTest, ADcgmExporterOfAnotherMachineIsRefused) {
   EXPECT_THAT(outcome.text, AllOf(HasSubstr("--dcgm-exporter-url"), HasSubstr("127.0.0.1, [::1] or localhost")));
 }
 
+TEST_F(AgentConfigTest, TheKernelLogIsReadUnlessItIsSwitchedOff) {
+  EXPECT_TRUE(options_.kernel_log);
+  environment_ = {{"LOCKSTEP_AGENT_KERNEL_LOG", "false"}};
+  EXPECT_FALSE(Load({}).exit_code.has_value());
+  EXPECT_FALSE(options_.kernel_log);
+}
+
 TEST_F(AgentConfigTest, FlagsOverrideTheEnvironmentWhichOverridesTheFile) {
   environment_ = {{"LOCKSTEP_AGENT_TICK", "3s"}, {"LOCKSTEP_AGENT_OUTBOX_AGE", "3m"}};
   const SettingsOutcome outcome =

@@ -43,8 +43,8 @@ constexpr uint64_t kLive = 8;
 // A log whose disk is not there until it is told to be.
 class LateLog final : public ReportLog {
  public:
-  LateLog(std::unique_ptr<ReportLog> log, const std::atomic<bool>& is_there)
-      : log_(std::move(log)), is_there_(is_there) {}
+  LateLog(std::unique_ptr<ReportLog> log, const std::atomic<bool>& is_there, int reads_that_fail = 0)
+      : log_(std::move(log)), is_there_(is_there), reads_that_fail_(reads_that_fail) {}
 
   absl::Status Open() override { return is_there_ ? log_->Open() : absl::UnavailableError("no disk"); }
   std::vector<FormerAgent> formers() const override { return log_->formers(); }
@@ -52,6 +52,7 @@ class LateLog final : public ReportLog {
   absl::Status Append(const SpooledReport& report) override { return log_->Append(report); }
   absl::Status Acknowledge(uint64_t of, uint64_t sequence) override { return log_->Acknowledge(of, sequence); }
   absl::StatusOr<std::vector<AgedReport>> Read(uint64_t of, uint64_t sequence, size_t max_bytes) override {
+    if (reads_that_fail_-- > 0) return absl::UnknownError("input/output error");
     return log_->Read(of, sequence, max_bytes);
   }
   absl::Status KeepLimits() override { return log_->KeepLimits(); }
@@ -62,6 +63,7 @@ class LateLog final : public ReportLog {
  private:
   const std::unique_ptr<ReportLog> log_;
   const std::atomic<bool>& is_there_;
+  int reads_that_fail_;
 };
 
 class LateSpoolTest : public ::testing::Test {
@@ -110,6 +112,16 @@ class LateSpoolTest : public ::testing::Test {
   std::atomic<bool> is_there_{false};
   FakeCollector collector_;
 };
+
+TEST_F(LateSpoolTest, ReportsThatTheDiskDoesNotGiveAtOnceAreAskedForAgain) {
+  LeaveReports(3);
+  is_there_ = true;
+  Spool spool(std::make_unique<LateLog>(LogOf(kLive), is_there_, /*reads_that_fail=*/2), kNanosPerMilli, RealClock());
+  ASSERT_TRUE(spool.WaitOpen(kTestDeadlineNs));
+  Uplink uplink(collector_, Hello(), {}, RealClock(), Random(1), &spool);
+  ASSERT_TRUE(WaitFor([&] { return collector_.incarnations().size() == 3; }));
+  EXPECT_THAT(collector_.incarnations(), ElementsAre(kFormer, kFormer, kFormer));
+}
 
 TEST_F(LateSpoolTest, FormerAgentsHaveTheirTurnWhenTheDiskComes) {
   LeaveReports(3);

@@ -145,6 +145,45 @@ TEST_F(GrownAloneTest, OfAHostOneRankHasToBeSureAndTheOthersLikely) {
   EXPECT_FALSE(Find().has_value()) << "none is sure";
 }
 
+// Each host has a duty of its own, as the stages of a pipeline.
+TEST_F(GrownAloneTest, TheWorkOfAHostWithoutPeersElsewhereTellsSinceWhen) {
+  trace_.hosts.resize(kHosts);
+  analysis_.steps.usual_seconds = 2;
+  analysis_.roles.class_of_rank.assign(trace_.ranks.size(), 0);
+  for (int32_t host = 0; host < kHosts; ++host) {
+    std::vector<int32_t>& duty = analysis_.roles.classes.emplace_back();
+    for (int32_t i = 0; i < kRanksPerHost; ++i) {
+      duty.push_back(kRanksPerHost * host + i);
+      analysis_.roles.class_of_rank[static_cast<size_t>(duty.back())] = host;
+    }
+  }
+  EXPECT_FALSE(FindGrownWork(analysis_, 0.03).has_value()) << "nobody works longer";
+  Grow(4, 0.2F);
+  Grow(5, 0.2F);
+  const std::optional<StepShift> shift = FindGrownWork(analysis_, 0.03);
+  ASSERT_TRUE(shift.has_value());
+  EXPECT_EQ(shift->first_step, kOnset);
+  EXPECT_NEAR(shift->after_seconds - shift->before_seconds, 0.2, 0.03);
+  const std::optional<SlowCause> cause = FindGrownAlone(analysis_, *shift);
+  ASSERT_TRUE(cause.has_value());
+  EXPECT_EQ(cause->suspects.size(), 2u);
+  EXPECT_FALSE(FindGrownWork(analysis_, 0.2).has_value()) << "too little of a step";
+  // With peers elsewhere their excess is to tell it.
+  for (std::vector<int32_t>& duty : analysis_.roles.classes) duty.clear();
+  for (int32_t rank = 0; rank < kHosts * kRanksPerHost; ++rank) analysis_.roles.classes[0].push_back(rank);
+  EXPECT_FALSE(FindGrownWork(analysis_, 0.03).has_value());
+}
+
+TEST_F(GrownAloneTest, WorkThatGrowsOnAllHostsTellsNothing) {
+  trace_.hosts.resize(kHosts);
+  analysis_.steps.usual_seconds = 2;
+  for (int32_t host = 0; host < kHosts; ++host) {
+    analysis_.roles.classes.push_back({kRanksPerHost * host, kRanksPerHost * host + 1});
+  }
+  for (int32_t rank = 0; rank < kHosts * kRanksPerHost; ++rank) Grow(rank, 0.2F);
+  EXPECT_FALSE(FindGrownWork(analysis_, 0.03).has_value());
+}
+
 // Every second step since the onset.
 TEST_F(GrownAloneTest, InSomeStepsItIsTheHostThatIsSlowInThese) {
   analysis_.steps.step_seconds.assign(kSteps, 2);

@@ -10,6 +10,7 @@
 #include "detector/model/trace.h"
 #include "detector/model/trace_builder.h"
 #include "detector/testing/asked_trace.h"
+#include "detector/testing/meeting_job.h"
 #include "detector/verdict/verdict.h"
 #include "gtest/gtest.h"
 
@@ -24,25 +25,20 @@ constexpr uint64_t kCalls = 80, kStuck = 61;  // reductions have odd numbers
 // that one alone, and the others go on.
 Trace Sharded(bool stands, int32_t without_end) {
   TraceBuilder builder("job");
-  const int32_t world = builder.AddCommunicator("shards", "", kRanks);
-  std::vector<int32_t> handles;
-  for (int32_t rank = 0; rank < kRanks; ++rank) {
-    handles.push_back(builder.AddRank({.rank = rank, .host = builder.AddHost(absl::StrCat("h", rank))}));
-    builder.AddMember(world, rank, handles.back());
-  }
+  const MeetingWorld world = AddWorld(kRanks, "shards", &builder);
   for (uint64_t call = 0; call < kCalls; ++call) {
     const int64_t at_ns = static_cast<int64_t>(call + 1) * 10 * kMilli;
     const bool reduces = call % 2 == 1;
     for (int32_t rank = 0; rank < kRanks; ++rank) {
       const bool open = reduces && (stands ? call >= kStuck : call == kStuck && rank == without_end);
       const bool begins = !open || call == kStuck;
-      builder.Add(handles[static_cast<size_t>(rank)],
+      builder.Add(world.handles[static_cast<size_t>(rank)],
                   {.enqueue_ns = at_ns - 5 * kMilli,
                    .start_ns = begins ? at_ns + rank * kMilli : kNoTime,
                    .end_ns = open ? kNoTime : at_ns + 6 * kMilli,
                    .sequence = call,
                    .bytes = 1 << 20,
-                   .communicator = world,
+                   .communicator = world.communicator,
                    .kind = reduces ? OperationKind::kReduceScatter : OperationKind::kAllGather,
                    .quality = TimingQuality::kGpuTimer});
     }

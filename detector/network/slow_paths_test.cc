@@ -119,6 +119,29 @@ TEST(FindSlowPathsTest, AWildStepDoesNotHideAnOnset) {
   EXPECT_EQ(slow[2].first_step, 8u);
 }
 
+TEST(FindSlowPathsTest, HowMuchPathsDifferSaysNothingOfOneThatBecomesSlow) {
+  TransferTable table = Table(
+      6, [](size_t path, size_t step) { return (path % 2 == 0 ? 1.0 : 2.0) * (path == 2 && step >= 8 ? 1.6 : 1.0); });
+  for (TransferPath& path : table.paths) {
+    path.noise = 0.5;
+    path.step_noise = kNoise;
+  }
+  const std::vector<SlowPath> slow = FindSlowPaths(table);
+  for (size_t path = 0; path < slow.size(); ++path) EXPECT_EQ(slow[path].slow, path == 2) << path;
+  EXPECT_EQ(slow[2].first_step, 8u);
+}
+
+TEST(FindSlowPathsTest, StepsBeforeThatAreLongerForAllAreNoSlowness) {
+  // Two of the steps before come over half of the way to the level after, and not near to it.
+  const auto level = [](size_t path, size_t step) {
+    return path == 2 && step >= 12 ? 1.7 : step == 4 || step == 9 ? 1.38 : 1.0;
+  };
+  const std::vector<SlowPath> slow = FindSlowPaths(Table(6, level));
+  EXPECT_TRUE(slow[2].slow);
+  EXPECT_FALSE(slow[2].at_times);
+  EXPECT_EQ(slow[2].first_step, 12u);
+}
+
 TEST(FindSlowPathsTest, APathMayBeSlowAtTimes) {
   const auto level = [](size_t path, size_t step) { return path == 2 && step >= 5 && step % 3 == 0 ? 3.0 : 1.0; };
   const TransferTable table = Table(6, level);

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -140,6 +141,65 @@ TEST(TransferTableTest, WhatPassesWithinHostsHasANoiseOfItsOwn) {
       EXPECT_GT(path.noise, 0.15);
     }
   }
+}
+
+// Pairs of hosts. In each step all reduce, and then the first of each pair sends to the second, whose Recv comes when
+// the data has come in every third step, else in the middle of the transfer or right at its begin. Pair 1 takes thrice
+// as long.
+TransferTable TableOfBufferedSends() {
+  constexpr int32_t kPairs = 4;
+  constexpr int64_t kSendNs = 3'000 * kMicro;
+  TraceBuilder builder("job");
+  std::vector<int32_t> ranks, pairs;
+  const int32_t world = builder.AddCommunicator("world", "", 2 * kPairs);
+  for (int32_t rank = 0; rank < 2 * kPairs; ++rank) {
+    ranks.push_back(builder.AddRank({.rank = rank, .host = builder.AddHost(absl::StrCat("h", rank))}));
+    if (rank % 2 == 0) pairs.push_back(builder.AddCommunicator(absl::StrCat("pp", rank), "", 2));
+    builder.AddMember(world, rank, ranks.back());
+    builder.AddMember(pairs.back(), rank % 2, ranks.back());
+  }
+  for (int32_t step = 0; step < kSteps; ++step) {
+    const auto number = static_cast<uint64_t>(step);
+    const int64_t begin_ns = (step + 1) * kForwardNs, sent_ns = begin_ns + 2 * kGradientsNs;
+    for (int32_t rank = 0; rank < 2 * kPairs; ++rank) {
+      const int32_t handle = ranks[static_cast<size_t>(rank)], pair = pairs[static_cast<size_t>(rank / 2)];
+      builder.Add(handle, {.start_ns = begin_ns,
+                           .end_ns = begin_ns + kGradientsNs,
+                           .sequence = number,
+                           .bytes = 256 << 20,
+                           .communicator = world,
+                           .kind = OperationKind::kAllReduce});
+      const int64_t takes_ns = rank / 2 == 1 ? 3 * kSendNs : kSendNs;
+      const int64_t came_ns = sent_ns + takes_ns * (step % 3) / 2;
+      const bool sends = rank % 2 == 0;
+      builder.Add(handle, {.start_ns = sends ? sent_ns : came_ns,
+                           .end_ns = sends ? sent_ns + takes_ns : std::max(sent_ns + takes_ns, came_ns + 3 * kMicro),
+                           .sequence = number,
+                           .bytes = 100 << 20,
+                           .communicator = pair,
+                           .peer = sends ? 1 : 0,
+                           .kind = sends ? OperationKind::kSend : OperationKind::kRecv});
+    }
+  }
+  const Trace trace = builder.Build();
+  const OperationInstances matched = MatchOperations(trace);
+  const JobRoles roles = InferRoles(trace, matched);
+  return MeasureTransfers(trace, matched, roles, FindSteps(trace, matched, roles),
+                          std::vector<char>(trace.ranks.size(), 0));
+}
+
+TEST(TransferTableTest, WhereRecvFindWhatHadComeSendAloneTell) {
+  const TransferTable table = TableOfBufferedSends();
+  size_t pairs = 0;
+  for (size_t path = 0; path < table.paths.size(); ++path) {
+    if (!table.paths[path].point_to_point) continue;
+    ++pairs;
+    const double expected = table.paths[path].ranks[0] / 2 == 1 ? 3 : 1;
+    for (size_t step = 1; step + 1 < table.steps; ++step) {
+      EXPECT_NEAR(table.ratio[path * table.steps + step], expected, 0.01) << path << " in " << step;
+    }
+  }
+  EXPECT_EQ(pairs, 4u);
 }
 
 }  // namespace

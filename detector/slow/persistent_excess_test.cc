@@ -9,40 +9,20 @@
 #include "detector/steps/own_profile.h"
 #include "detector/steps/slow_transfers.h"
 #include "detector/steps/step_finder.h"
+#include "detector/testing/peer_profile.h"
 #include "gtest/gtest.h"
 
 namespace lockstep {
 namespace {
 
 constexpr size_t kRanks = 32, kSteps = 20;
-constexpr float kWork = 1, kJitter = 0.002F;
+constexpr float kJitter = 0.002F;
 constexpr int32_t kRank = 9;
 
-// Peers with a second of own work in each step, all of which is usual.
 class PersistentExcessLevelTest : public ::testing::Test {
  protected:
-  PersistentExcessLevelTest() {
-    steps_.steps = kSteps;
-    steps_.usual.assign(kSteps, 1);
-    steps_.usual_seconds = 1;
-    roles_.classes.emplace_back();
-    roles_.class_of_rank.assign(kRanks, 0);
-    profile_.ranks = kRanks;
-    profile_.steps = kSteps;
-    for (size_t rank = 0; rank < kRanks; ++rank) {
-      roles_.classes[0].push_back(static_cast<int32_t>(rank));
-      for (size_t step = 0; step < kSteps; ++step) {
-        profile_.excess.push_back(kJitter * static_cast<float>((rank * 7 + step * step * 5) % 5) - 2 * kJitter);
-        profile_.shared.push_back(kWork + profile_.excess.back());
-      }
-    }
-  }
-
   void Slow(size_t first_step, size_t last_step, float excess) {
-    for (size_t step = first_step; step <= last_step; ++step) {
-      profile_.excess[kRank * kSteps + step] += excess;
-      profile_.shared[kRank * kSteps + step] += excess;
-    }
+    peers_.Slow(kRank, first_step, last_step + 1, excess);
   }
 
   void Lose(size_t step) {
@@ -66,9 +46,12 @@ class PersistentExcessLevelTest : public ::testing::Test {
 
   std::vector<Suspect> Find() const { return FindPersistentExcess(profile_, roles_, steps_, {}); }
 
-  JobRoles roles_;
-  OwnProfile profile_;
-  StepTable steps_;
+  PeerProfile peers_{kRanks, kSteps, /*step_seconds=*/1, [](size_t rank, size_t step) {
+                       return kJitter * static_cast<float>((rank * 7 + step * step * 5) % 5) - 2 * kJitter;
+                     }};
+  const JobRoles& roles_ = peers_.roles;
+  OwnProfile& profile_ = peers_.profile;
+  StepTable& steps_ = peers_.steps;
 };
 
 TEST_F(PersistentExcessLevelTest, NobodyStandsOutOfNoise) { EXPECT_TRUE(Find().empty()); }

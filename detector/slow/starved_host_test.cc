@@ -4,18 +4,18 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <string>
 #include <vector>
 
 #include "base/random.h"
+#include "detector/testing/peer_profile.h"
 #include "gtest/gtest.h"
 
 namespace lockstep {
 namespace {
 
 constexpr size_t kHosts = 8, kOfHost = 8, kRanks = kHosts * kOfHost, kSteps = 40;
-constexpr float kWork = 1.0F, kLate = 0.4F;
+constexpr float kLate = 0.4F;
 constexpr size_t kStarved = 2, kOnset = 12;
 
 class StarvedHostTest : public ::testing::Test {
@@ -25,30 +25,12 @@ class StarvedHostTest : public ::testing::Test {
     for (size_t rank = 0; rank < kRanks; ++rank) {
       trace_.ranks.push_back({.rank = static_cast<int32_t>(rank), .host = static_cast<int32_t>(rank / kOfHost)});
     }
-    roles_.classes.emplace_back(kRanks);
-    std::iota(roles_.classes[0].begin(), roles_.classes[0].end(), 0);
-    roles_.class_of_rank.assign(kRanks, 0);
-    steps_.steps = static_cast<int32_t>(kSteps);
-    steps_.ranks = kRanks;
-    steps_.usual.assign(kSteps, 1);
-    steps_.usual_seconds = 1.2;
-    profile_.ranks = kRanks;
-    profile_.steps = kSteps;
-    for (size_t at = 0; at < kRanks * kSteps; ++at) {
-      profile_.excess.push_back(static_cast<float>(0.005 * random_.Gaussian()));
-      profile_.shared.push_back(kWork + profile_.excess.back());
-    }
-    profile_.own = profile_.shared;
-    profile_.host_bound.assign(kRanks * kSteps, 0);
   }
 
   // `launched_late`: the operations behind the work start as they are launched.
   void Slow(size_t rank, size_t step, bool launched_late) {
-    const size_t at = rank * kSteps + step;
-    profile_.excess[at] += kLate;
-    profile_.shared[at] += kLate;
-    profile_.own[at] += kLate;
-    if (launched_late) profile_.host_bound[at] += 2 * kLate;
+    peers_.Slow(rank, step, step + 1, kLate);
+    if (launched_late) profile_.host_bound[rank * kSteps + step] += 2 * kLate;
   }
 
   // In every step since the onset some rank of the host, each time another one.
@@ -65,9 +47,11 @@ class StarvedHostTest : public ::testing::Test {
 
   Random random_{11};
   Trace trace_;
-  JobRoles roles_;
-  StepTable steps_;
-  OwnProfile profile_;
+  PeerProfile peers_{kRanks, kSteps, /*step_seconds=*/1.2,
+                     [this](size_t, size_t) { return static_cast<float>(0.005 * random_.Gaussian()); }};
+  JobRoles& roles_ = peers_.roles;
+  StepTable& steps_ = peers_.steps;
+  OwnProfile& profile_ = peers_.profile;
 };
 
 TEST_F(StarvedHostTest, AHostWhoseRanksLaunchLateByTurnsIsTheCause) {
