@@ -79,10 +79,11 @@ absl::StatusOr<absl::optional<std::string>> SegmentLog::ReadPatiently(uint64_t n
 }
 
 absl::Status SegmentLog::Load(uint64_t number) {
+  if (left_to_next_.contains(number)) return absl::OkStatus();
   ASSIGN_OR_RETURN(const absl::optional<std::string> read, ReadPatiently(number));
   if (!read.has_value()) {
     // How many were in it is not known.
-    if (!left_to_next_.insert(number).second) return absl::OkStatus();
+    left_to_next_.insert(number);
     ++dropped_[kUnreadable];
     ++untold_[kUnreadable];
     return absl::OkStatus();

@@ -1,12 +1,24 @@
 #include "detector/engine/grown_alone.h"
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/random.h"
+#include "detector/engine/diagnosis.h"
 #include "detector/engine/time_ledger.h"
+#include "detector/model/input.h"
+#include "detector/model/trace.h"
+#include "detector/model/trace_builder.h"
 #include "detector/slow/counterfactual_step.h"
+#include "detector/verdict/job_report.h"
+#include "detector/verdict/verdict.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace lockstep {
@@ -212,6 +224,79 @@ TEST_F(GrownAloneTest, WhereAnotherHostIsSlowInEachLongerStepNobodyIs) {
     }
   }
   EXPECT_FALSE(Find().has_value());
+}
+
+// Hosts of a stage each, as their kinds of calls tell: four in a tensor group on each, and one AllReduce of all.
+// Batches differ by so much from step to step that no step is longer than usual; h2 works a fifth longer from the
+// middle on.
+Trace StagesOfVariedSteps() {
+  constexpr int64_t kMilli = 1'000'000;
+  constexpr int32_t kLongJob = 48, kCalls = 4;
+  constexpr std::array kKinds = {OperationKind::kAllReduce, OperationKind::kAllGather, OperationKind::kReduceScatter,
+                                 OperationKind::kBroadcast};
+  Random random(5);
+  TraceBuilder builder("job");
+  std::vector<int32_t> ranks, tensor_of_host;
+  const int32_t world = builder.AddCommunicator("world", "", kHosts * kRanksPerHost);
+  for (int32_t host = 0; host < kHosts; ++host) {
+    tensor_of_host.push_back(builder.AddCommunicator(absl::StrCat("tensor", host), "", kRanksPerHost));
+    for (int32_t i = 0; i < kRanksPerHost; ++i) {
+      const int32_t rank = host * kRanksPerHost + i;
+      ranks.push_back(builder.AddRank({.rank = rank, .host = builder.AddHost(absl::StrCat("h", host))}));
+      builder.AddMember(world, rank, ranks.back());
+      builder.AddMember(tensor_of_host.back(), i, ranks.back());
+    }
+  }
+  const auto add = [&](int32_t rank, OperationKind kind, int32_t communicator, uint64_t sequence, int64_t start_ns,
+                       int64_t end_ns) {
+    builder.Add(ranks[static_cast<size_t>(rank)], {.enqueue_ns = start_ns - kMilli / 2,
+                                                   .start_ns = start_ns,
+                                                   .end_ns = end_ns,
+                                                   .sequence = sequence,
+                                                   .bytes = 1 << 20,
+                                                   .communicator = communicator,
+                                                   .kind = kind,
+                                                   .quality = TimingQuality::kGpuTimer});
+  };
+  int64_t begin_ns = kMilli;
+  for (int32_t step = 0; step < kLongJob; ++step) {
+    const double batch = 1 + 0.12 * random.Gaussian();
+    std::vector<int64_t> done_ns;
+    for (int32_t host = 0; host < kHosts; ++host) {
+      const double longer = host == 2 && step >= kLongJob / 2 ? 1.2 : 1;
+      int64_t now_ns = begin_ns;
+      for (int32_t call = 0; call < kCalls; ++call) {
+        std::vector<int64_t> starts_ns;
+        for (int32_t i = 0; i < kRanksPerHost; ++i) {
+          const double noise = 1 + 0.01 * random.Gaussian();
+          starts_ns.push_back(now_ns + static_cast<int64_t>(100e6 / kCalls * batch * longer * noise));
+        }
+        now_ns = *std::max_element(starts_ns.begin(), starts_ns.end()) + kMilli;
+        for (int32_t i = 0; i < kRanksPerHost; ++i) {
+          add(host * kRanksPerHost + i, kKinds[static_cast<size_t>(host)], tensor_of_host[static_cast<size_t>(host)],
+              static_cast<uint64_t>(step * kCalls + call), starts_ns[static_cast<size_t>(i)], now_ns);
+        }
+      }
+      done_ns.push_back(now_ns + kMilli);
+    }
+    const int64_t end_ns = *std::max_element(done_ns.begin(), done_ns.end()) + 5 * kMilli;
+    for (int32_t rank = 0; rank < kHosts * kRanksPerHost; ++rank) {
+      add(rank, OperationKind::kAllReduce, world, static_cast<uint64_t>(step),
+          done_ns[static_cast<size_t>(rank / kRanksPerHost)], end_ns);
+    }
+    begin_ns = end_ns;
+  }
+  return builder.Build();
+}
+
+TEST(GrownAloneInAJob, WhereStepsVaryAStageIsNamedByWhatItWorksBeyondTheOthers) {
+  const Trace trace = StagesOfVariedSteps();
+  const JobReport report = Diagnose({.job = "job", .trace = trace}, {});
+  std::vector<std::string> accused;
+  for (const Verdict& verdict : report.verdicts) {
+    for (const Culprit& culprit : verdict.culprits) accused.push_back(culprit.host);
+  }
+  EXPECT_THAT(accused, ::testing::ElementsAre("h2"));
 }
 
 }  // namespace
