@@ -81,8 +81,8 @@ TEST(IncidentTextTest, WhatItExplainsOfAStepIsSaidWithItsCost) {
   share.set_seen_wall_ns(kOnset);
   const auto says_it = testing::HasSubstr(
       "100 % of the steps since onset are affected.\n"
-      "  It explains 150 ms of the 1.2 s of a step (950 ms without a fault); 50 ms are unexplained, as of "
-      "2026-01-02 03:04:05 UTC.\n"
+      "  In the mean of all steps seen until 2026-01-02 03:04:05 UTC, 1.2 s, 250 ms was lost: 150 ms to this, 50 ms to "
+      "other findings, 50 ms unexplained.\n"
       "\n"
       "Advice\n");
   EXPECT_THAT(Explanation(incident, kOnset), says_it);

@@ -1,5 +1,6 @@
 #include "cli/render/ledger_text.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 
@@ -63,11 +64,12 @@ std::string LedgersText(const wire::ListJobsResponse& jobs, int64_t now_wall_ns)
 }
 
 std::string LedgerShareText(const wire::LedgerShare& share) {
-  const double unexplained = share.unexplained_seconds();
-  return absl::StrCat("It explains ", ShareText(share.seconds()), " of the ", SecondsText(share.measured_seconds()),
-                      " of a step (", SecondsText(share.reference_seconds()), " without a fault); ",
-                      ShareText(unexplained), unexplained < kLeastSeconds ? " is" : " are", " unexplained, as of ",
-                      WallText(share.seen_wall_ns()), ".");
+  const double lost = share.measured_seconds() - share.reference_seconds();
+  const double unexplained = std::max(share.unexplained_seconds(), 0.0);
+  return absl::StrCat("In the mean of all steps seen until ", WallText(share.seen_wall_ns()), ", ",
+                      SecondsText(share.measured_seconds()), ", ", ShareText(lost), " was lost: ",
+                      ShareText(share.seconds()), " to this, ", ShareText(lost - share.seconds() - unexplained),
+                      " to other findings, ", ShareText(unexplained), " unexplained.");
 }
 
 std::string WhatIfText(const wire::Job& job, int width, bool coloured) {

@@ -22,8 +22,8 @@ std::string LedgerText(const TimeLedger& ledger);
 // `now_wall_ns` the look was: one that could not judge leaves the ledger of an earlier one standing.
 std::string LedgersText(const wire::ListJobsResponse& jobs, int64_t now_wall_ns);
 
-// What one finding explains: "It explains 150 ms of the 1.2 s of a step (950 ms without a fault); 50 ms are
-// unexplained, as of 2026-01-02 03:04:05 UTC."
+// What was lost to one finding, of all that was: "In the mean of all steps seen until 2026-01-02 03:04:05 UTC, 1.2 s,
+// 250 ms was lost: 150 ms to this, 50 ms to other findings, 50 ms unexplained."
 std::string LedgerShareText(const wire::LedgerShare& share);
 
 // What removing the causes would give back: its ledger, then a row per remedy, or why there is none. `width` and

@@ -80,10 +80,14 @@ TEST(LedgerTextTest, OneFindingHasItsPartOfAStep) {
   share.set_unexplained_seconds(0.05);
   share.set_seen_wall_ns(SimClock::kStartWallNanos);
   EXPECT_EQ(LedgerShareText(share),
-            "It explains 150 ms of the 1.2 s of a step (950 ms without a fault); 50 ms are unexplained, as of "
-            "2026-01-02 03:04:05 UTC.");
+            "In the mean of all steps seen until 2026-01-02 03:04:05 UTC, 1.2 s, 250 ms was lost: 150 ms to this, "
+            "50 ms to other findings, 50 ms unexplained.");
+  share.set_seconds(0.2);
+  EXPECT_THAT(LedgerShareText(share), HasSubstr(": 200 ms to this, nothing to other findings, 50 ms unexplained."));
+  share.set_measured_seconds(0.9);
+  share.set_seconds(0);
   share.set_unexplained_seconds(-0.05);
-  EXPECT_THAT(LedgerShareText(share), HasSubstr("; nothing is unexplained, as of "));
+  EXPECT_THAT(LedgerShareText(share), HasSubstr("nothing was lost: nothing to this, nothing to other findings, "));
 }
 
 }  // namespace
