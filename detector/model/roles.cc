@@ -64,9 +64,9 @@ struct Usage {
     sends += one_sided;
     collectives += !one_sided;
     all_to_alls += kind == OperationKind::kAllToAll;
-    const bool gathers =
-        kind == OperationKind::kAllReduce || kind == OperationKind::kAllGather || kind == OperationKind::kReduceScatter;
-    large += gathers && operation.bytes >= kMuchBytes;
+    const bool gathers = kind == OperationKind::kAllReduce || kind == OperationKind::kAllGather;
+    // What each gets a part of is much, also where sizes are not recorded.
+    large += kind == OperationKind::kReduceScatter || (gathers && operation.bytes >= kMuchBytes);
   }
   void Add(const Usage& other) {
     collectives += other.collectives;

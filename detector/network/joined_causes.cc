@@ -72,6 +72,8 @@ void JoinManyOfOneKind(std::vector<PathCause>* causes) {
     std::sort(first->hosts.begin(), first->hosts.end());
     first->hosts.erase(std::unique(first->hosts.begin(), first->hosts.end()), first->hosts.end());
     first->kind = PathCauseKind::kFabric;
+    // A host with a slow adapter of its own is behind the switch; of a slow group any may be.
+    first->told_apart = kind != PathCauseKind::kGroup && kind != PathCauseKind::kHosts;
     std::erase_if(*causes, is_one);
   }
 }

@@ -75,7 +75,7 @@ class Writer {
   void AddCulprits(const PathCause& cause, Verdict* verdict) const {
     const bool few = cause.kind == PathCauseKind::kGroup ? IsFewOf(cause.ranks.size(), trace_.ranks.size())
                                                          : IsFewOf(cause.hosts.size(), trace_.hosts.size());
-    if (!few) return;
+    if (!few || !cause.told_apart) return;
     switch (cause.kind) {
       case PathCauseKind::kSend:
       case PathCauseKind::kReceive:

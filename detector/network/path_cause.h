@@ -16,6 +16,7 @@ struct PathCause {
   std::vector<int32_t> hosts;  // rising, but for kLink: in the direction of the transfer; all that are meant
   std::vector<int32_t> paths;  // that it explains: indices into `paths`
   int32_t predicted = 0;       // paths that would be slow by it
+  bool told_apart = true;      // false: at fault is what some of the hosts have in common, and not known which of them
 };
 
 }  // namespace lockstep

@@ -79,6 +79,18 @@ double AilmentSteps::AffectedShare(const Ailment& ailment) const {
   return since == 0 ? 0 : ShareOfSteps(*ailment.cause) * within / since;
 }
 
+double AilmentSteps::SecondsWithout(const Ailment& ailment) const {
+  double seconds = 0;
+  size_t steps = 0;
+  for (int32_t step = ailment.first_step; step < analysis_.steps.steps; ++step) {
+    const auto at = static_cast<size_t>(step);
+    if (analysis_.steps.usual[at] == 0 || analysis_.steps.step_seconds[at] <= 0 || ailment.IsIn(step)) continue;
+    seconds += analysis_.steps.step_seconds[at];
+    ++steps;
+  }
+  return steps == 0 ? 0 : seconds / static_cast<double>(steps);
+}
+
 double AilmentSteps::SecondsBeforeAll() const {
   std::vector<double> lengths;
   for (int32_t step = 0; step < analysis_.steps.steps; ++step) {

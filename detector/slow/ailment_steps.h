@@ -23,6 +23,8 @@ class AilmentSteps {
   std::vector<int32_t> ByLength(const Ailment& ailment) const;
   // Of the usual steps since the onset.
   double AffectedShare(const Ailment& ailment) const;
+  // Mean of the usual steps since the onset in which it is not; 0 = there is none.
+  double SecondsWithout(const Ailment& ailment) const;
   // Of a usual step before any ailment; 0 = too few are known.
   double SecondsBeforeAll() const;
 

@@ -54,6 +54,7 @@ class Gains {
     CounterfactualGain gain;
     if (account.eligible == 0) return gain;
     gain.steps_affected = steps_of.AffectedShare(ailment);
+    gain.other_seconds = steps_of.SecondsWithout(ailment);
     if (!replayable_ || account.shares.size() == 0) {  // only the job's own past tells a cost
       gain.step_seconds = UsualSecondsOf(analysis_.steps, ailment);
       gain.seconds_per_step = std::min(ailment.excess_seconds, LeftOfPast(number, accounts, gains));

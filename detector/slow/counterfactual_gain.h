@@ -45,6 +45,7 @@ inline constexpr double kMostAtOnce = 0.15;
 struct CounterfactualGain {
   double seconds_per_step = 0;
   double step_seconds = 0;    // replayed: as recorded, or what it takes when all other causes are removed
+  double other_seconds = 0;   // of a step since the onset in which it is not; 0 = it is in all of them
   double steps_affected = 0;  // share of the usual steps since the onset
   double path_share = 0;      // of the chain that the end of the step waited for: own time of the cause's ranks
   bool replayed = false;      // false: the excess, at most what steps got longer by or removing all gives back
@@ -53,7 +54,10 @@ struct CounterfactualGain {
   double event_share = 0;     // of the step time, that removing all of the event that are as cheap gives back
 
   // Of the step time, over all steps since the onset.
-  double slowdown() const { return step_seconds > 0 ? steps_affected * seconds_per_step / step_seconds : 0; }
+  double slowdown() const { return step_seconds > 0 ? steps_affected * seconds_per_step / mean_seconds() : 0; }
+  double mean_seconds() const {
+    return other_seconds > 0 ? steps_affected * step_seconds + (1 - steps_affected) * other_seconds : step_seconds;
+  }
 
   // It became slow together with more hosts than do so at once: what they have in common is the cause, and none of
   // them.

@@ -22,7 +22,7 @@ void AddCounterfactual(const Ailment& ailment, const SlowCause& cause, int32_t s
     if (suspect.in_some_steps()) {
       own.scale = static_cast<float>(ScaleInStep(suspect, *ailment.profile, step));
     } else if (cause.kind == SlowKind::kInput) {
-      own.largest_less = static_cast<float>(ExcessOf(suspect));
+      own.less = static_cast<float>(ExcessOf(suspect));
     } else {
       const double healthy = 1 - ExcessOf(suspect) / std::max(suspect.own_seconds, 1e-9);
       own.scale = static_cast<float>(std::clamp(healthy, 0.0, 1.0));

@@ -44,11 +44,6 @@ class HostExcessTest : public ::testing::Test {
   PeerProfile peers_{kRanks, kSteps, /*step_seconds=*/2,
                      [this](size_t, size_t) { return kNoise * static_cast<float>(random_.Gaussian()); }};
 };
-Trace trace_;
-StepTable steps_;
-JobRoles roles_;
-OwnProfile profile_;
-};
 
 TEST_F(HostExcessTest, WhatRanksOfAHostShareIsSeenThroughTheNoiseOfEach) {
   for (size_t i = 0; i < kOfHost; ++i) Slow(kSlow * kOfHost + i, kNoise);

@@ -159,6 +159,46 @@ void DateTogether(const OwnProfile& profile, SlowCause* cause) {
   }
 }
 
+// A rank of its host that is slow in nearly all of the steps in which the strongest is, slow in some steps only; no
+// steps if it is not. By itself it may be slow in too few to be a suspect.
+Suspect SlowTogetherWith(const Suspect& strongest, const OwnProfile& profile, int32_t rank) {
+  Suspect other = strongest;
+  other.rank = rank;
+  std::vector<double> excess, own;
+  size_t known = 0;
+  for (const size_t step : SlowSteps(profile, strongest)) {
+    const size_t at = static_cast<size_t>(rank) * profile.steps + step;
+    if (std::isnan(profile.excess[at])) continue;
+    ++known;
+    const double of_strongest =
+        static_cast<double>(profile.Row(profile.excess, static_cast<size_t>(strongest.rank))[step]);
+    if (static_cast<double>(profile.excess[at]) < kComparable * of_strongest) continue;
+    own.push_back(static_cast<double>(profile.shared[at]));
+    excess.push_back(static_cast<double>(profile.excess[at]));
+  }
+  const bool together =
+      excess.size() >= kMinShown && static_cast<double>(excess.size()) >= kNearlyAll * static_cast<double>(known);
+  other.steps = together ? strongest.steps : 0;
+  other.slow_above_seconds = kComparable * strongest.slow_above_seconds;
+  other.excess_seconds = MedianInPlace(&excess);
+  other.own_seconds = MedianInPlace(&own);
+  other.before_seconds = SecondsBefore(profile, static_cast<size_t>(rank), static_cast<size_t>(other.first_step));
+  return other;
+}
+
+void AddSlowTogether(const Trace& trace, const JobRoles& roles, const OwnProfile& profile,
+                     const std::vector<char>& suspected, std::vector<Suspect>* alike) {
+  const Suspect strongest = alike->front();
+  if (!strongest.in_some_steps()) return;
+  const int32_t host = trace.ranks[static_cast<size_t>(strongest.rank)].host;
+  for (const int32_t peer : roles.PeersOf(static_cast<size_t>(strongest.rank))) {
+    const auto rank = static_cast<size_t>(peer);
+    if (trace.ranks[rank].host != host || suspected[rank] != 0) continue;
+    const Suspect other = SlowTogetherWith(strongest, profile, peer);
+    if (other.steps > 0) alike->push_back(other);
+  }
+}
+
 // The other ranks of a slow host that are as slow in some steps, though not in so many that they would be suspects by
 // themselves: where records are lost, what is slow may lie beside them, in most of the steps of one rank in thousands.
 // Removing the fault of the host removes theirs too.
@@ -230,6 +270,7 @@ std::vector<SlowCause> GroupSuspects(const Trace& trace, const JobRoles& roles, 
     const auto weaker = std::find_if(
         own.begin(), own.end(), [comparable](const Suspect& suspect) { return suspect.excess_seconds < comparable; });
     std::vector<Suspect> alike(own.begin(), weaker);
+    AddSlowTogether(trace, roles, profile, suspected, &alike);
     // Without peers elsewhere nothing says that the host is slow: those of its ranks that are not may be the odd ones.
     const bool has_peers_elsewhere = std::any_of(alike.begin(), alike.end(), [&](const Suspect& suspect) {
       return have_peers_elsewhere[static_cast<size_t>(suspect.rank)] != 0;

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "base/check.h"
+#include "detector/slow/excess_places.h"
 #include "detector/stats/order_statistics.h"
 
 namespace lockstep {
@@ -298,6 +300,30 @@ void StepReplay::TrustGroupsLess(const TraceAnalysis& analysis) {
   }
 }
 
+// Peers with as many calls in the step that the counterfactual leaves as they are, spread over all that there are.
+std::vector<absl::Span<const float>> StepReplay::PlacePeers(size_t rank, const std::vector<char>& changes) const {
+  const std::vector<int32_t>& all = analysis_->roles.PeersOf(rank);
+  std::vector<absl::Span<const float>> peers;
+  for (const int32_t one : all) {
+    const auto peer = static_cast<size_t>(one);
+    if (changes[peer] == 0 && OwnOf(peer).size() == OwnOf(rank).size()) peers.push_back(OwnOf(peer));
+  }
+  const size_t stride = (peers.size() + kMostPlacePeers - 1) / kMostPlacePeers;
+  if (stride < 2) return peers;
+  for (size_t i = 0; i * stride < peers.size(); ++i) peers[i] = peers[i * stride];
+  peers.resize((peers.size() + stride - 1) / stride);
+  return peers;
+}
+
+void StepReplay::Shorten(const Counterfactual::OwnTime& changed, const std::vector<char>& changes, size_t lane) {
+  const auto rank = static_cast<size_t>(changed.rank);
+  shortened_.assign(OwnOf(rank).begin(), OwnOf(rank).end());
+  const double own_seconds = std::accumulate(shortened_.begin(), shortened_.end(), 0.0);
+  TakeOffExcess((1 - static_cast<double>(changed.scale)) * own_seconds + static_cast<double>(changed.less),
+                PlacePeers(rank, changes), absl::MakeSpan(shortened_));
+  for (size_t i = 0; i < shortened_.size(); ++i) own_[first_node_[rank] + i][lane] = shortened_[i];
+}
+
 void StepReplay::Prepare(const Counterfactual& counterfactual, size_t lane) {
   CHECK(counterfactual.own_of_node.empty() || counterfactual.own_of_node.size() == recorded_own_.size());
   const std::vector<float>& own = counterfactual.own_of_node.empty() ? recorded_own_ : counterfactual.own_of_node;
@@ -305,15 +331,9 @@ void StepReplay::Prepare(const Counterfactual& counterfactual, size_t lane) {
   for (size_t meeting = 0; meeting < instance_.size(); ++meeting) {
     meetings_[meeting].transfer[lane] = recorded_transfer_[meeting];
   }
-  for (const Counterfactual::OwnTime& changed : counterfactual.own) {
-    const auto rank = static_cast<size_t>(changed.rank);
-    uint32_t largest = kNone;
-    for (uint32_t node = first_node_[rank]; node < first_node_[rank + 1]; ++node) {
-      own_[node][lane] *= changed.scale;
-      if (largest == kNone || own_[node][lane] > own_[largest][lane]) largest = node;
-    }
-    if (largest != kNone) own_[largest][lane] = std::max(0.0F, own_[largest][lane] - changed.largest_less);
-  }
+  std::vector<char> changes(first_node_.size(), 0);
+  for (const Counterfactual::OwnTime& changed : counterfactual.own) changes[static_cast<size_t>(changed.rank)] = 1;
+  for (const Counterfactual::OwnTime& changed : counterfactual.own) Shorten(changed, changes, lane);
   for (const Counterfactual::Channel& changed : counterfactual.channels) {
     const OperationChannel& channel = analysis_->matched.channels[static_cast<size_t>(changed.channel)];
     for (uint32_t i = 0; i < channel.instances; ++i) {

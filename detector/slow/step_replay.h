@@ -8,10 +8,10 @@
 // either. A rank whose begins are not seen (begins_seen.h) holds up nobody. Send and Recv of one rank that begin and
 // end together were issued as one group: they end when the last of them does, and how long the others took is known
 // from where they went alone; unless the step does not hang together that way. No clock of two hosts is compared. A
-// counterfactual replaces own times of some ranks, and lengths of some transfers. Calls whose records are lost are put
-// back where the rank's other steps have them (step_pattern.h), so that it waits for others there, and others for it.
-// How long such an operation's transfer took is not known if the lost member came last: then what the nearest complete
-// ones of its channel took is the better guess.
+// counterfactual takes seconds off what some ranks work, where they exceed their peers (excess_places.h), and replaces
+// lengths of some transfers. Calls whose records are lost are put back where the rank's other steps have them
+// (step_pattern.h), so that it waits for others there, and others for it. How long such an operation's transfer took is
+// not known if the lost member came last: then what the nearest complete ones of its channel took is the better guess.
 //
 // Preparing costs O(operations of the step), and so does each replay (tens of nanoseconds per operation, no allocation
 // after the first). Going through the graph is what costs: two counterfactuals are replayed for the price of one. Not
@@ -37,8 +37,8 @@ namespace lockstep {
 struct Counterfactual {
   struct OwnTime {
     int32_t rank = -1;
-    float scale = 1;         // of all own intervals of the rank
-    float largest_less = 0;  // seconds taken off the largest one instead
+    float scale = 1;  // of what the rank works in the step
+    float less = 0;   // seconds of it besides
   };
   struct Channel {
     int32_t channel = -1;  // OperationInstances::channels
@@ -110,6 +110,11 @@ class StepReplay {
   void TrustIncompleteLess(const TraceAnalysis& analysis);
   void TrustGroupsLess(const TraceAnalysis& analysis);
   void Prepare(const Counterfactual& counterfactual, size_t lane);
+  absl::Span<const float> OwnOf(size_t rank) const {
+    return absl::MakeConstSpan(recorded_own_).subspan(first_node_[rank], first_node_[rank + 1] - first_node_[rank]);
+  }
+  std::vector<absl::Span<const float>> PlacePeers(size_t rank, const std::vector<char>& changes) const;
+  void Shorten(const Counterfactual::OwnTime& changed, const std::vector<char>& changes, size_t lane);
   void Restart();
   void Arrive(uint32_t node);
   // Those that go on from its end, or from its beginning.
@@ -154,6 +159,7 @@ class StepReplay {
   std::vector<float> recorded_own_;            // by node
   std::vector<float> duration_;                // by node; negative = lost
   std::vector<Lengths> own_;                   // by node, of a run
+  std::vector<float> shortened_;               // of one rank
   std::vector<uint32_t> first_node_;           // by rank, one past the last at the end
   std::vector<Meeting> meetings_;              // and one behind the last
   std::vector<uint32_t> member_;               // nodes, by meeting

@@ -1,0 +1,43 @@
+#include "detector/slow/excess_places.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <numeric>
+
+#include "base/check.h"
+
+namespace lockstep {
+namespace {
+
+// What the peers take for the interval: the lower middle, so that of two the quicker one counts.
+float MiddleAt(const std::vector<absl::Span<const float>>& peers, size_t interval) {
+  std::array<float, kMostPlacePeers> values{};
+  for (size_t peer = 0; peer < peers.size(); ++peer) values[peer] = peers[peer][interval];
+  const auto end = values.begin() + static_cast<std::ptrdiff_t>(peers.size());
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((peers.size() - 1) / 2);
+  std::nth_element(values.begin(), middle, end);
+  return *middle;
+}
+
+}  // namespace
+
+void TakeOffExcess(double less, const std::vector<absl::Span<const float>>& peers, absl::Span<float> own) {
+  CHECK(peers.size() <= kMostPlacePeers);
+  if (!peers.empty()) {
+    std::vector<float> excess(own.size());
+    for (size_t i = 0; i < own.size(); ++i) excess[i] = std::max(0.0F, own[i] - MiddleAt(peers, i));
+    const double sum = std::accumulate(excess.begin(), excess.end(), 0.0);
+    if (sum > 0) {
+      const double share = std::min(1.0, less / sum);
+      for (size_t i = 0; i < own.size(); ++i) own[i] -= static_cast<float>(share * static_cast<double>(excess[i]));
+      less -= share * sum;
+    }
+  }
+  const double left = std::accumulate(own.begin(), own.end(), 0.0);
+  if (less <= 0 || left <= 0) return;
+  const auto scale = static_cast<float>(std::max(0.0, 1 - less / left));
+  for (float& seconds : own) seconds *= scale;
+}
+
+}  // namespace lockstep

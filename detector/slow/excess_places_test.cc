@@ -1,0 +1,41 @@
+#include "detector/slow/excess_places.h"
+
+#include <vector>
+
+#include "absl/types/span.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+using testing::FloatNear;
+using testing::Pointwise;
+
+std::vector<float> Left(double less, const std::vector<std::vector<float>>& peers, std::vector<float> own) {
+  TakeOffExcess(less, {peers.begin(), peers.end()}, absl::MakeSpan(own));
+  return own;
+}
+
+TEST(TakeOffExcess, OfAStallAllIsTakenOffWhereItIs) {
+  EXPECT_THAT(Left(5, {{1, 2, 3}, {1, 2, 3}, {1, 9, 3}}, {1, 7, 3}),
+              Pointwise(FloatNear(1e-5F), std::vector<float>{1, 2, 3}));
+  EXPECT_THAT(Left(2, {{1, 2, 3}}, {1, 7, 3}), Pointwise(FloatNear(1e-5F), std::vector<float>{1, 5, 3}));
+}
+
+TEST(TakeOffExcess, OfASlowGpuEachIntervalBecomesShorter) {
+  EXPECT_THAT(Left(3, {{1, 2, 3}, {1, 2, 3}}, {1.5, 3, 4.5}), Pointwise(FloatNear(1e-5F), std::vector<float>{1, 2, 3}));
+}
+
+TEST(TakeOffExcess, WhatPeersDoNotExplainIsTakenOffAllAlike) {
+  EXPECT_THAT(Left(3, {}, {1, 2, 3}), Pointwise(FloatNear(1e-5F), std::vector<float>{0.5, 1, 1.5}));
+  EXPECT_THAT(Left(4, {{1, 2, 3}}, {1, 3, 3}), Pointwise(FloatNear(1e-5F), std::vector<float>{0.5, 1, 1.5}));
+}
+
+TEST(TakeOffExcess, NothingBecomesNegative) {
+  EXPECT_THAT(Left(30, {{1, 2, 3}}, {1, 3, 3}), Pointwise(FloatNear(1e-5F), std::vector<float>{0, 0, 0}));
+  EXPECT_THAT(Left(1, {{0}}, {0}), Pointwise(FloatNear(1e-5F), std::vector<float>{0}));
+}
+
+}  // namespace
+}  // namespace lockstep
