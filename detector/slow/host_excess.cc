@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <set>
 
 #include "base/shares.h"
 #include "detector/model/peers_elsewhere.h"
@@ -93,12 +94,21 @@ class Pool {
 void AddHostExcess(const Trace& trace, const JobRoles& roles, const OwnProfile& profile, const StepTable& steps,
                    const PersistenceOptions& options, std::vector<Suspect>* suspects) {
   const auto host_of = [&](const Suspect& suspect) { return trace.ranks[static_cast<size_t>(suspect.rank)].host; };
+  const auto mean_seconds = [](const Suspect& suspect) {
+    return suspect.excess_seconds * (suspect.in_some_steps() ? suspect.share_of_steps : 1);
+  };
   std::vector<Suspect> added;
+  std::set<int32_t> shared;
   for (const Suspect& suspect : Pool(trace, roles, profile).Run(steps, options)) {
-    const bool known = std::any_of(suspects->begin(), suspects->end(),
-                                   [&](const Suspect& other) { return host_of(other) == host_of(suspect); });
-    if (!known) added.push_back(suspect);
+    const bool known = std::any_of(suspects->begin(), suspects->end(), [&](const Suspect& other) {
+      const bool tells_more = !other.in_some_steps() || mean_seconds(other) >= suspect.excess_seconds;
+      return host_of(other) == host_of(suspect) && tells_more;
+    });
+    if (known) continue;
+    added.push_back(suspect);
+    shared.insert(host_of(suspect));
   }
+  std::erase_if(*suspects, [&](const Suspect& suspect) { return shared.contains(host_of(suspect)); });
   suspects->insert(suspects->end(), added.begin(), added.end());
   std::stable_sort(suspects->begin(), suspects->end(),
                    [](const Suspect& a, const Suspect& b) { return a.excess_seconds > b.excess_seconds; });

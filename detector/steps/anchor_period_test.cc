@@ -1,5 +1,6 @@
 #include "detector/steps/anchor_period.h"
 
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -50,6 +51,16 @@ TEST(AnchorPeriodTest, EvaluationsAndCheckpointsAreNoPartOfEachStep) {
   std::vector<int64_t> calls = Repeat({4}, 60);
   for (const size_t at : {5, 17, 22, 41}) calls[at] = 30;
   EXPECT_EQ(AnchorsPerStep(calls), 1u) << "now and then";
+}
+
+TEST(AnchorPeriodTest, FewAnchorsMayBeStepsUnlessALongOneIsMostOfTheTime) {
+  const auto per_step = [](const std::vector<int64_t>& step) {
+    return std::pair(AnchorsPerStep(Repeat(step, 20)), AnchorsPerStep(Repeat(step, 20), /*few_may_be_steps=*/true));
+  };
+  EXPECT_EQ(per_step({200, 100}), std::pair(2u, 1u)) << "a checkpoint behind every second step, or two buckets";
+  EXPECT_EQ(per_step({1400, 100}), std::pair(2u, 2u));
+  EXPECT_EQ(per_step({250, 100, 100}), std::pair(3u, 1u));
+  EXPECT_EQ(per_step({250, 100, 100, 100}), std::pair(4u, 4u));
 }
 
 TEST(AnchorPeriodTest, TwoLongStretchesAreNoRepetition) {

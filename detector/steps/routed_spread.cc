@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <utility>
 
+#include "base/median.h"
 #include "base/shares.h"
 #include "detector/model/input.h"
 #include "detector/stats/even_places.h"
+#include "detector/stats/order_statistics.h"
 #include "detector/steps/expert_work.h"
 
 namespace lockstep {
@@ -15,6 +17,8 @@ namespace {
 
 // Budget of time: a layer's place comes back in each of them, and in every group.
 constexpr size_t kLookedAtSteps = 8;
+// As even as other work: of uneven experts the busiest exceeds the mean by half as much again at least.
+constexpr double kAsEven = 1 + kMinorPart;
 
 // What the members of a group did at one place of one step.
 struct Cell {
@@ -153,6 +157,13 @@ class Sums {
   PlaceSum others_sum_;
 };
 
+std::vector<int32_t> MembersOf(const Trace& trace, const JobRoles& roles, size_t communicator) {
+  if (roles.communicators[communicator].role != GroupRole::kExpert) return {};
+  std::vector<int32_t> members = trace.communicators[communicator].members;
+  std::erase(members, -1);
+  return members;
+}
+
 }  // namespace
 
 RoutedSpread MeasureRoutedSpread(const Trace& trace, const JobRoles& roles, const StepTable& steps,
@@ -160,11 +171,8 @@ RoutedSpread MeasureRoutedSpread(const Trace& trace, const JobRoles& roles, cons
   Sums sums(trace, roles, steps, times);
   const std::vector<int32_t> looked_at = StepsToLookAt(steps);
   size_t groups = 0;
-  std::vector<int32_t> members;
   for (size_t c = 0; c < trace.communicators.size(); ++c) {
-    if (roles.communicators[c].role != GroupRole::kExpert) continue;
-    members = trace.communicators[c].members;
-    std::erase(members, -1);
+    const std::vector<int32_t> members = MembersOf(trace, roles, c);
     if (members.size() < 2) continue;
     ++groups;
     for (const int32_t step : looked_at) sums.Add(static_cast<int32_t>(c), members, step);
@@ -173,6 +181,25 @@ RoutedSpread MeasureRoutedSpread(const Trace& trace, const JobRoles& roles, cons
   RoutedSpread spread = sums.Result();
   spread.groups = groups;
   return spread;
+}
+
+bool RoutingDecides(const Trace& trace, const JobRoles& roles, const StepTable& steps, const OwnTimes& times) {
+  const std::vector<int32_t> looked_at = StepsToLookAt(steps);
+  std::vector<double> routed, unrouted;
+  for (size_t c = 0; c < trace.communicators.size(); ++c) {
+    const std::vector<int32_t> members = MembersOf(trace, roles, c);
+    if (members.size() < 2) continue;
+    Sums sums(trace, roles, steps, times);
+    for (const int32_t step : looked_at) sums.Add(static_cast<int32_t>(c), members, step);
+    const RoutedSpread spread = sums.Result();
+    if (spread.routed <= 0 || spread.unrouted <= 0) continue;
+    routed.push_back(spread.routed);
+    unrouted.push_back(spread.unrouted);
+  }
+  if (routed.empty()) return true;
+  // A slow member makes the work of its group uneven, whatever it is.
+  const double of_even_ones = ElementAt(unrouted.size() / 4, &unrouted);
+  return MedianInPlace(&routed) > kAsEven * of_even_ones;
 }
 
 }  // namespace lockstep

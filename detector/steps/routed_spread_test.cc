@@ -22,7 +22,7 @@ namespace {
 
 constexpr int32_t kRanks = 8;
 constexpr int32_t kGroupSize = 4;  // ranks 0 to 3, and 4 to 7
-constexpr int32_t kSteps = 3;
+constexpr int32_t kSteps = 8;
 constexpr uint32_t kAllToAlls = 8;  // of a step: dispatch and combine of four layers
 constexpr int32_t kTensor = 2;      // communicator; the expert groups are 0 and 1
 constexpr double kWork = 0.01;
@@ -93,6 +93,9 @@ class RoutedSpreadTest : public ::testing::Test {
     return {.routed = excess[1] / mean[1], .unrouted = excess[0] / mean[0], .groups = 2};
   }
 
+  Trace trace_;
+  JobRoles roles_;
+  StepTable steps_;
   OwnTimes times_;
 
  private:
@@ -107,10 +110,6 @@ class RoutedSpreadTest : public ::testing::Test {
                              .after_end = true,
                              .routed = !first && IsAllToAll(i) && IsAllToAll(i - 1)});
   }
-
-  Trace trace_;
-  JobRoles roles_;
-  StepTable steps_;
 };
 
 double Even(int32_t, int32_t, uint32_t) { return 1; }
@@ -157,6 +156,23 @@ TEST_F(RoutedSpreadTest, WhereHardlyAnythingElseIsDoneAttentionBehindOtherOperat
   const RoutedSpread spread = Measure(HotInTurn, hardly_any);
   EXPECT_NEAR(spread.routed, 2 / 1.25 - 1, 1e-6);
   EXPECT_NEAR(spread.unrouted, 0, 1e-6);
+}
+
+TEST_F(RoutedSpreadTest, WhereWorkBetweenAllToAllsIsAsEvenAsOtherWorkNoRoutingDecidesIt) {
+  Random random(11);
+  const Factor noise = [&](int32_t, int32_t, uint32_t) { return 1 + 0.02 * random.Gaussian(); };
+  const auto decides = [&](const Factor& work, const Factor& tensor) {
+    Measure(work, tensor);
+    return RoutingDecides(trace_, roles_, steps_, times_);
+  };
+  EXPECT_FALSE(decides(noise, noise)) << "parts of sequences are exchanged";
+  const Factor hot = [&](int32_t rank, int32_t step, uint32_t number) {
+    return (0.9 + 0.1 * HotInTurn(rank, step, number)) * noise(rank, step, number);
+  };
+  EXPECT_TRUE(decides(hot, noise));
+  EXPECT_TRUE(decides(HotInTurn, Even)) << "nothing else varies at all";
+  roles_.communicators[0].role = roles_.communicators[1].role = GroupRole::kTensor;
+  EXPECT_TRUE(decides(noise, noise)) << "nothing to compare";
 }
 
 TEST_F(RoutedSpreadTest, AgreesWithTheSlowReferenceOnRandomWork) {

@@ -26,8 +26,6 @@ constexpr size_t kMinStretches = 2;
 constexpr double kEqualCounts = kFew;
 // Checkpoints are further apart than this many calls, of histories that make hardly any other.
 constexpr size_t kMaxDoubtfulPeriod = 64;
-// A pause of a quarter of the time between checkpoints behind every fourth step is dearer than anybody pays.
-constexpr uint32_t kMinEqualBuckets = 4;
 // Of calls that are the same one period later, where records are lost:
 constexpr double kMinAlike = kAllButFew;
 
@@ -124,12 +122,10 @@ Candidate CutAt(const CallHistory& history, int32_t kind) {
   for (const StretchMeasure measure : {StretchMeasure::kLaunches, StretchMeasure::kBegins}) {
     if (anchor.per_step > 1 || !of_many) break;
     lengths = lengths_by(measure);
-    anchor.per_step = AnchorsPerStep(lengths);
+    anchor.per_step = AnchorsPerStep(lengths, /*few_may_be_steps=*/is_sized);
     anchor.measure = measure;
   }
-  // Of few calls of one known size each may be a step, and the long stretch a checkpoint.
-  const bool by_time = anchor.measure != StretchMeasure::kCalls;
-  if (by_time && is_sized && anchor.per_step < kMinEqualBuckets) anchor = {.kind = kind};
+  if (anchor.per_step == 1) anchor.measure = StretchMeasure::kCalls;
   std::vector<size_t> ends = places;
   if (anchor.per_step > 1) {
     ends.clear();

@@ -87,6 +87,9 @@ TraceAnalysis AnalyseTrace(const Trace& trace, bool flip_lateness, Executor* exe
   analysis.times = MeasureOwnTimes(trace, analysis.matched, analysis.roles, analysis.steps, awaited,
                                    analysis.without_begins, executor);
   CountAwaitedEnds(trace, analysis.roles, analysis.steps, analysis.without_begins, executor, &analysis.times);
+  if (!RoutingDecides(trace, analysis.roles, analysis.steps, analysis.times)) {
+    for (OwnInterval& interval : analysis.times.before) interval.routed = false;
+  }
   analysis.profile =
       SumOwnTimes(trace, analysis.roles, analysis.steps, analysis.times, analysis.without_begins, executor);
   if (flip_lateness) {
