@@ -139,6 +139,23 @@ TEST_F(FindSlowLinksTest, AnNvlinkThatIsSlowAtTimesNeedsNoSecondPath) {
   EXPECT_EQ(links[0].verdict.first_step, 12);
 }
 
+// Groups of four hosts each that nothing takes apart, together few of the job's hosts.
+TEST_F(FindSlowLinksTest, SlowGroupsOfWhichNobodyKnowsWhoIsSlowNameNobody) {
+  trace_.hosts.clear();
+  trace_.ranks.clear();
+  for (int32_t host = 0; host < 60; ++host) {
+    trace_.hosts.push_back(absl::StrCat("h", host));
+    trace_.ranks.push_back({.rank = host, .host = host, .gpu = 0});
+  }
+  for (int32_t host = 0; host < 60; host += 4) {
+    AddPath({host, host + 1, host + 2, host + 3}, false, [host](size_t step) { return host < 12 && step >= 10; });
+  }
+  const std::vector<SlowLink> links = Find();
+  ASSERT_EQ(links.size(), 1u);
+  EXPECT_EQ(links[0].verdict.verdict_class, VerdictClass::kGroupSlow);
+  EXPECT_TRUE(links[0].verdict.culprits.empty());
+}
+
 TEST_F(FindSlowLinksTest, ACauseAmongMoreThanAQuarterOfTheHostsNamesNobody) {
   for (const size_t members : {size_t{3}, size_t{4}}) {
     table_ = {.steps = kSteps};

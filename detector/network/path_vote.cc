@@ -13,6 +13,7 @@
 #include "detector/network/joined_causes.h"
 #include "detector/network/network_part.h"
 #include "detector/network/path_suspects.h"
+#include "detector/verdict/many_named.h"
 
 namespace lockstep {
 namespace {
@@ -97,6 +98,8 @@ class Vote {
       if (!paths_[p].slow || Crosses(paths_[p]) || !explained) continue;
       slow[HostOf(paths_[p].ranks[0])].push_back(static_cast<int32_t>(p));
     }
+    // What the NVLink of many hosts has in common is how it was set up.
+    if (!IsFewOf(slow.size(), std::set<int32_t>(host_of_.begin(), host_of_.end()).size())) return;
     for (auto& [host, here] : slow) {
       std::map<int32_t, size_t> in;
       for (const int32_t p : here) {

@@ -10,12 +10,13 @@
 // path connects some hosts with most others, and no simpler cause explains as much, the cause is a part of the network
 // (network_part.h). Where nearly everything that leaves a host is slow, and no host takes part in nearly all of that,
 // it is the network as a whole, with all hosts. Three causes or more of one kind are one part, too, but for those that
-// explain less than half as much as the main one: they are its echoes. The rows, columns and points of C4's delay
-// matrix are the special case of a job that sends from each to each.
+// explain less than half as much as the main one: they are its echoes; of slow groups nobody knows which member it is.
+// The rows, columns and points of C4's delay matrix are the special case of a job that sends from each to each.
 //
-// Slow paths that never leave a host are its NVLink if hardly any other path of one of their GPUs is quick there. One
-// slow group beside quick ones of the same GPUs is nobody's fault: what it passes alone, or how it was set up, and
-// nothing tells which. All such are one result; of exchanges, whom the routing favours is no matter of the network.
+// Slow paths that never leave a host are its NVLink if hardly any other path of one of their GPUs is quick there, and
+// this is so on few of the hosts. One slow group beside quick ones of the same GPUs is nobody's fault: what it passes
+// alone, or how it was set up, and nothing tells which. All such are one result; of exchanges, whom the routing favours
+// is no matter of the network.
 //
 // Pure. Cost O(rounds x suspects + total members of the paths); at most kMaxPathCauses rounds.
 

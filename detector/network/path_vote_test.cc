@@ -294,6 +294,7 @@ TEST(PathVote, OfTwoEndsTheOneWhoseOtherPathsAreSlowIsNamedWhateverExplainsThose
   ASSERT_EQ(causes.size(), 1u);
   EXPECT_EQ(causes[0].kind, PathCauseKind::kFabric);
   EXPECT_EQ(causes[0].hosts, (std::vector<int32_t>{0, 1, 2, 3})) << "not those to which they send";
+  EXPECT_TRUE(causes[0].told_apart);
 }
 
 // All rings of a job, and nothing else: each by itself would list its members.
@@ -304,6 +305,7 @@ TEST(PathVote, ManyGroupsThatNobodyCanTakeApartAreOneCause) {
   ASSERT_EQ(causes.size(), 1u);
   EXPECT_EQ(causes[0].hosts.size(), 16u);
   EXPECT_EQ(causes[0].paths.size(), 8u);
+  EXPECT_FALSE(causes[0].told_apart) << "which of the members it is nobody knows";
 }
 
 TEST(PathVote, WhatPassesSlowNvlinkOnItsWayIsNotTheNetworks) {
@@ -355,6 +357,16 @@ TEST(PathVote, SlowInsideAHostIsTheHostsOwn) {
   ASSERT_EQ(causes.size(), 1u);
   EXPECT_EQ(causes[0].kind, PathCauseKind::kInside);
   EXPECT_EQ(causes[0].hosts, std::vector<int32_t>{7});
+}
+
+TEST(PathVote, TheNvlinkOfMoreThanAQuarterOfTheHostsIsNoHosts) {
+  for (const int32_t slow_hosts : {3, 4}) {
+    Net net = MakeNet({});
+    for (VotePath& path : net.paths) path.slow = net.Inside(path) && path.ranks[0] / 4 < slow_hosts;
+    const std::vector<PathCause> causes = net.Causes();
+    ASSERT_EQ(causes.size(), slow_hosts == 3 ? 3u : 1u);
+    EXPECT_EQ(causes[0].kind, slow_hosts == 3 ? PathCauseKind::kInside : PathCauseKind::kWithin);
+  }
 }
 
 TEST(PathVote, WhereAllThatLeavesAHostIsSlowItIsTheNetworkAndNoHost) {
