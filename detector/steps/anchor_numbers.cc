@@ -3,20 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <optional>
-#include <set>
 #include <tuple>
 #include <utility>
 
-#include "absl/types/span.h"
 #include "base/shares.h"
-#include "detector/model/disjoint_sets.h"
 #include "detector/model/input.h"
 #include "detector/steps/anchor_period.h"
+#include "detector/steps/class_anchor.h"
 #include "detector/steps/step_anchor.h"
-#include "detector/steps/telling_sizes.h"
 
 namespace lockstep {
 namespace {
@@ -25,23 +21,15 @@ namespace {
 constexpr size_t kPartsPerLane = 4;
 // Of the ranks of a class, that make an anchor's call: the majority.
 constexpr double kMostRanks = kMainPart;
-// Of the time of the longest kind of call, each as it usually is without waits: what is less is latency.
-constexpr double kSlightTime = kFew;
-constexpr size_t kSampledTransfers = 64;  // budget of time
 // Of the anchor's size: calls that differ by more are others.
 constexpr double kOtherSize = kFew;
 
-struct AnchorCall {
-  int32_t family = -1;
-  OperationKind kind = OperationKind::kUnknown;
-  uint64_t bytes = 0;
-  bool by_bytes = false;
-  uint32_t per_step = 1;
-  StretchMeasure measure = StretchMeasure::kCalls;
+bool Matches(uint64_t bytes, const AnchorCall& anchor, uint64_t anchor_bytes) {
+  return !anchor.by_bytes || bytes == anchor_bytes;
+}
 
-  bool known() const { return kind != OperationKind::kUnknown; }
-  bool operator==(const AnchorCall&) const = default;
-};
+// 0 = not known.
+int64_t Between(int64_t from_ns, int64_t to_ns) { return from_ns == kNoTime || to_ns == kNoTime ? 0 : to_ns - from_ns; }
 
 class Numbering {
  public:
@@ -53,7 +41,9 @@ class Numbering {
     for (const bool agree : {true, false}) {
       if (std::any_of(anchors_.begin(), anchors_.end(), [](const AnchorCall& call) { return call.known(); })) break;
       anchors_.clear();
-      for (const std::vector<int32_t>& peers : roles_.classes) anchors_.push_back(AnchorOf(peers, agree));
+      for (const std::vector<int32_t>& peers : roles_.classes) {
+        anchors_.push_back(FindClassAnchor(trace_, matched_, roles_, peers, agree));
+      }
     }
     NumberInstances();
     ChooseAnchors();
@@ -61,16 +51,9 @@ class Numbering {
   }
 
  private:
-  int32_t FamilyOf(const TraceOperation& operation) const {
-    return roles_.communicators[static_cast<size_t>(operation.communicator)].family;
-  }
-
   bool IsOfKind(const TraceOperation& operation, const AnchorCall& anchor) const {
-    return operation.kind == anchor.kind && FamilyOf(operation) == anchor.family;
-  }
-
-  static bool Matches(uint64_t bytes, const AnchorCall& anchor, uint64_t anchor_bytes) {
-    return !anchor.by_bytes || bytes == anchor_bytes;
+    const CommunicatorRole& role = roles_.communicators[static_cast<size_t>(operation.communicator)];
+    return operation.kind == anchor.kind && role.family == anchor.family;
   }
 
   // The size that the anchor's calls have in the channel: groups of equal duty may hold parts of slightly other sizes.
@@ -88,132 +71,6 @@ class Numbering {
       nearest = operation.bytes;
     }
     return nearest;
-  }
-
-  // From the peer with the most records.
-  AnchorCall AnchorOf(const std::vector<int32_t>& peers, bool agree) const {
-    size_t richest = static_cast<size_t>(peers.front());
-    for (const int32_t peer : peers) {
-      if (trace_.OperationsOf(static_cast<size_t>(peer)).size() > trace_.OperationsOf(richest).size()) {
-        richest = static_cast<size_t>(peer);
-      }
-    }
-    const absl::Span<const TraceOperation> operations = trace_.OperationsOf(richest);
-    const std::set<std::pair<int32_t, OperationKind>> telling = WithTellingSizes(operations);
-    std::map<std::tuple<int32_t, OperationKind, uint64_t, int32_t>, int32_t> numbers;
-    std::vector<AnchorCall> calls;
-    std::vector<CallKind> kinds;
-    std::vector<std::vector<int64_t>> transfers_ns;  // by kind
-    std::vector<int32_t> history;
-    std::vector<int64_t> launched_ns, begun_ns;
-    for (size_t i = trace_.first_operation[richest]; i < trace_.first_operation[richest + 1]; ++i) {
-      const TraceOperation& operation = trace_.operations[i];
-      const bool one_sided = IsSendOrRecv(operation.kind);
-      const int32_t family = FamilyOf(operation);
-      const bool by_bytes = !one_sided && telling.contains({family, operation.kind});
-      const auto key =
-          std::make_tuple(family, operation.kind, by_bytes ? operation.bytes : 0, one_sided ? operation.peer : -1);
-      const auto [it, added] = numbers.try_emplace(key, static_cast<int32_t>(calls.size()));
-      if (added) {
-        const size_t members = trace_.communicators[static_cast<size_t>(operation.communicator)].members.size();
-        calls.push_back({family, operation.kind, operation.bytes, by_bytes});
-        kinds.push_back({one_sided ? 0 : static_cast<int32_t>(members), by_bytes && operation.bytes > 0});
-        transfers_ns.emplace_back();
-      }
-      std::vector<int64_t>& known = transfers_ns[static_cast<size_t>(it->second)];
-      if (!one_sided && operation.bytes == 0 && known.size() < kSampledTransfers) AddTransfer(i, &known);
-      history.push_back(it->second);
-      launched_ns.push_back(LaunchOf(operation));
-      begun_ns.push_back(operation.start_ns);
-    }
-    MarkSlight(calls, &transfers_ns, &kinds);
-    std::map<std::set<int32_t>, size_t> parts_with;  // by families; candidates have few different ones
-    const auto parts = [&](const std::vector<int32_t>& some) {
-      std::set<int32_t> families;
-      for (const int32_t kind : some) families.insert(calls[static_cast<size_t>(kind)].family);
-      const auto [known, added] = parts_with.try_emplace(std::move(families), 0);
-      if (added) known->second = PartsOfPeers(peers, known->first);
-      return known->second;
-    };
-    const StepAnchor anchor = FindAnchor({history, launched_ns, begun_ns, kinds, parts}, agree);
-    if (anchor.kind < 0) return AnchorCall{};
-    AnchorCall call = calls[static_cast<size_t>(anchor.kind)];
-    call.per_step = anchor.per_step;
-    call.measure = anchor.measure;
-    return call;
-  }
-
-  // Into how many the peers fall that groups of these families connect.
-  size_t PartsOfPeers(const std::vector<int32_t>& peers, const std::set<int32_t>& families) const {
-    const int32_t number = roles_.class_of_rank[static_cast<size_t>(peers.front())];
-    DisjointSets connected(trace_.ranks.size());
-    for (size_t c = 0; c < trace_.communicators.size(); ++c) {
-      if (!families.contains(roles_.communicators[c].family)) continue;
-      int32_t before = -1;
-      for (const int32_t member : trace_.communicators[c].members) {
-        if (member < 0 || roles_.class_of_rank[static_cast<size_t>(member)] != number) continue;
-        if (before >= 0) connected.Join(before, member);
-        before = member;
-      }
-    }
-    return static_cast<size_t>(
-        std::count_if(peers.begin(), peers.end(), [&](int32_t peer) { return connected.Find(peer) == peer; }));
-  }
-
-  // What the last member to come spends inside.
-  void AddTransfer(size_t operation, std::vector<int64_t>* transfers_ns) const {
-    const uint32_t instance = matched_.instance_of[operation];
-    if (instance == kNoInstance) return;
-    int64_t quickest_ns = std::numeric_limits<int64_t>::max();
-    for (const uint32_t member : matched_.MembersOf(matched_.instances[instance])) {
-      const TraceOperation& of_member = trace_.operations[member];
-      if (of_member.started() && of_member.finished()) quickest_ns = std::min(quickest_ns, of_member.duration_ns());
-    }
-    if (quickest_ns < std::numeric_limits<int64_t>::max()) transfers_ns->push_back(quickest_ns);
-  }
-
-  // Where sizes are not recorded, times tell. Calls of several sizes may be of one kind: the longer ones count.
-  static void MarkSlight(const std::vector<AnchorCall>& calls, std::vector<std::vector<int64_t>>* transfers_ns,
-                         std::vector<CallKind>* kinds) {
-    std::vector<int64_t> usual_ns;
-    for (std::vector<int64_t>& known : *transfers_ns) {
-      std::sort(known.begin(), known.end());
-      usual_ns.push_back(known.empty() ? 0 : known[known.size() * 3 / 4]);
-    }
-    const auto longest_ns = static_cast<double>(*std::max_element(usual_ns.begin(), usual_ns.end()));
-    for (size_t kind = 0; kind < kinds->size(); ++kind) {
-      const AnchorCall& call = calls[kind];
-      const bool known = call.bytes > 0 || IsSendOrRecv(call.kind) || usual_ns[kind] == 0;
-      const bool is_quick = !known && static_cast<double>(usual_ns[kind]) < kSlightTime * longest_ns;
-      const bool is_small = call.bytes > 0 && call.bytes < kMuchBytes;
-      (*kinds)[kind].slight = call.kind == OperationKind::kBarrier || is_quick || is_small;
-    }
-    // Where nothing else is called, it has to do.
-    const bool all = std::all_of(kinds->begin(), kinds->end(), [](const CallKind& kind) { return kind.slight; });
-    for (CallKind& kind : *kinds) kind.slight = kind.slight && !all;
-  }
-
-  // Kinds of calls of which the sizes tell which they are.
-  std::set<std::pair<int32_t, OperationKind>> WithTellingSizes(absl::Span<const TraceOperation> operations) const {
-    std::map<std::pair<int32_t, OperationKind>, std::vector<uint64_t>> sizes;
-    for (const TraceOperation& operation : operations) {
-      sizes[{FamilyOf(operation), operation.kind}].push_back(operation.bytes);
-    }
-    std::set<std::pair<int32_t, OperationKind>> telling;
-    for (const auto& [kind, bytes] : sizes) {
-      if (SizesTell(bytes)) telling.insert(kind);
-    }
-    return telling;
-  }
-
-  // Where a host runs ahead, its launches tell what the program does, and begins what others do.
-  static int64_t LaunchOf(const TraceOperation& operation) {
-    return operation.enqueue_ns != kNoTime ? operation.enqueue_ns : operation.start_ns;
-  }
-
-  // 0 = not known.
-  static int64_t Between(int64_t from_ns, int64_t to_ns) {
-    return from_ns == kNoTime || to_ns == kNoTime ? 0 : to_ns - from_ns;
   }
 
   // Numbers the anchor's instances within their communicator.

@@ -1,11 +1,10 @@
 // Which calls end the steps of each rank, and as which number.
 //
-// Each class of ranks has an anchor (step_anchor.h), found in the history of the peer with the most records. Its
-// instances are numbered communicator by communicator, of several per step (anchor_period.h) the last. Where several
-// anchors occur in the calls of a class, such as that of another stage with which it meets, all of its ranks are cut at
-// one, wherever their records begin: of those that most of them make, the one at which most ranks of the job meet, so
-// that steps end at the same place; of equal ones, the class's own. Pure values. Cost O(records x kinds of calls of one
-// sample rank per class).
+// Each class of ranks has an anchor (class_anchor.h). Its instances are numbered communicator by communicator, of
+// several per step (anchor_period.h) the last. Where several anchors occur in the calls of a class, such as that of
+// another stage with which it meets, all of its ranks are cut at one, wherever their records begin: of those that most
+// of them make, the one at which most ranks of the job meet, so that steps end at the same place; of equal ones, the
+// class's own. Pure values. Cost O(records x kinds of calls of one sample rank per class).
 
 #ifndef LOCKSTEP_DETECTOR_STEPS_ANCHOR_NUMBERS_H_
 #define LOCKSTEP_DETECTOR_STEPS_ANCHOR_NUMBERS_H_
