@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "base/shares.h"
+#include "detector/hang/hang.h"
 #include "detector/hang/member_table.h"
 #include "detector/hang/overtaken_calls.h"
+#include "detector/hang/recorded_progress.h"
 #include "detector/hang/without_ends.h"
-#include "detector/model/begin_order.h"
 #include "detector/model/input.h"
 
 namespace lockstep {
@@ -18,29 +18,47 @@ namespace {
 
 using Progress = Frontier::Progress;
 
-bool IsDead(const TraceRank& rank) {
-  return rank.process_state == ProcessState::kGone || rank.process_state == ProcessState::kZombie;
+// Records that are missing between others. Numbers of calls may be far apart: their sum fits no integer.
+double CountHoles(const Frontier::Content& content) {
+  double holes = 0;
+  const auto count = [&](const Progress& progress) {
+    holes += static_cast<double>(std::max<int64_t>(0, progress.Holes()));
+  };
+  std::for_each(content.collectives.begin(), content.collectives.end(), count);
+  for (const auto& [pair, progress] : content.pairs) {
+    count(progress.send);
+    count(progress.receive);
+  }
+  return holes;
 }
 
-// A rank has few communicators and peers: a short list beats a map.
-constexpr size_t kMaxTallies = 32;
-
-void Raise(const TraceOperation& operation, Progress* progress) {
-  const auto sequence = static_cast<int64_t>(operation.sequence);
-  progress->entered = std::max(progress->entered, sequence);
-  progress->first = progress->first < 0 ? sequence : std::min(progress->first, sequence);
-  ++progress->records;
-  if (!operation.finished()) return;
-  progress->finished = std::max(progress->finished, sequence);
-  if (IsPointToPoint(operation.kind) || IsSynchronous(operation.kind)) ++progress->ended;
+// Rank indices; none where most are dead.
+std::vector<int32_t> DiedWhileOthersLive(const Trace& trace) {
+  std::vector<int32_t> died;
+  for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {
+    if (IsDead(trace.ranks[rank])) died.push_back(static_cast<int32_t>(rank));
+  }
+  if (2 * died.size() > trace.ranks.size()) died.clear();
+  return died;
 }
 
-void Add(const Progress& from, Progress* to) {
-  to->entered = std::max(to->entered, from.entered);
-  to->finished = std::max(to->finished, from.finished);
-  to->first = to->first < 0 ? from.first : std::min(to->first, from.first);
-  to->records += from.records;
-  to->ended += from.ended;
+// Where most ranks were looked at, or all but those of one host, the records of a host of which none was are of an
+// earlier time.
+void ForgetHostsNotLookedAt(const Trace& trace, std::vector<char>* unseen) {
+  const std::vector<TraceRank>& ranks = trace.ranks;
+  std::vector<char> looked_at(trace.hosts.size(), 0);
+  size_t count = 0;
+  for (const TraceRank& rank : ranks) {
+    if (rank.last_seen_ns == kNoTime) continue;
+    ++count;
+    if (rank.host >= 0) looked_at[static_cast<size_t>(rank.host)] = 1;
+  }
+  const bool all_but_one = std::count(looked_at.begin(), looked_at.end(), 0) <= 1;
+  if (count == 0 || (2 * count <= ranks.size() && !all_but_one)) return;
+  for (size_t rank = 0; rank < ranks.size(); ++rank) {
+    const bool silent = ranks[rank].host >= 0 && looked_at[static_cast<size_t>(ranks[rank].host)] == 0;
+    if (silent && !trace.OperationsOf(rank).empty()) (*unseen)[rank] = 1;
+  }
 }
 
 class Reader {
@@ -49,15 +67,14 @@ class Reader {
       : trace_(trace), ranks_(trace.ranks.size()), members_(trace), without_ends_(trace, members_) {}
 
   Frontier Run() {
-    found_.collectives.assign(members_.size(), Progress{});
-    found_.entered_by_all.assign(trace_.communicators.size(), -1);
-    found_.tells_begun.assign(ranks_, 0);
-    found_.tells_called.assign(ranks_, 0);
-    std::vector<size_t> unfinished;
-    for (size_t rank = 0; rank < ranks_; ++rank) NoteRank(rank, &unfinished);
-    TellByAbsence();
-    HoldBackOvertaken(unfinished);
-    const double lost = std::max(CountHoles(), static_cast<double>(trace_.lost_records));
+    RecordedProgress recorded = ReadProgress(trace_, members_);
+    found_.collectives = std::move(recorded.collectives);
+    found_.entered_by_all = std::move(recorded.entered_by_all);
+    found_.pairs = std::move(recorded.pairs);
+    found_.tells_begun = std::move(recorded.tells_begun);
+    found_.tells_called = std::move(recorded.tells_called);
+    HoldBackOvertaken(recorded.unfinished);
+    const double lost = std::max(CountHoles(found_), static_cast<double>(trace_.lost_records));
     if (lost > 0) found_.lost_share = lost / (lost + static_cast<double>(trace_.operations.size()));
     found_.left_by_record = found_.entered_by_all;
     active_only_.assign(ranks_, 0);
@@ -69,23 +86,14 @@ class Reader {
       const bool looked_at = trace_.ranks[rank].last_seen_ns != kNoTime;
       if (WentFurther(rank)) (looked_at ? found_.cut_short : found_.unseen)[rank] = 1;
     }
-    ForgetHostsNotLookedAt();
-    FindOpen(unfinished);
+    ForgetHostsNotLookedAt(trace_, &found_.unseen);
+    FindOpen(recorded.unfinished);
     ForgetOpenThatNobodySees();
-    FindDead();
+    found_.died = DiedWhileOthersLive(trace_);
     return {trace_, std::move(members_), std::move(found_)};
   }
 
  private:
-  // What the records of one rank say of one communicator, or of one direction to one peer.
-  struct Tally {
-    int32_t communicator = -1;
-    int32_t peer = -1;  // of a Send/Recv
-    OperationKind kind = OperationKind::kUnknown;
-    Progress progress;
-    int64_t finished_by_all = -1;
-  };
-
   Progress& Of(int32_t communicator, int32_t member) {
     return found_.collectives[members_.IndexOf(communicator, member)];
   }
@@ -94,64 +102,6 @@ class Reader {
   Progress& SideOf(const Call& call, int32_t member) {
     Frontier::PairProgress& pair = found_.pairs[PairOf(call, member)];
     return call.kind == OperationKind::kSend ? pair.send : pair.receive;
-  }
-
-  // Numbers of calls may be far apart: their sum fits no integer.
-  double CountHoles() const {
-    double holes = 0;
-    const auto count = [&](const Progress& progress) {
-      holes += static_cast<double>(std::max<int64_t>(0, progress.Holes()));
-    };
-    std::for_each(found_.collectives.begin(), found_.collectives.end(), count);
-    for (const auto& [pair, progress] : found_.pairs) {
-      count(progress.send);
-      count(progress.receive);
-    }
-    return holes;
-  }
-
-  void FindDead() {
-    for (size_t rank = 0; rank < ranks_; ++rank) {
-      if (IsDead(trace_.ranks[rank])) found_.died.push_back(static_cast<int32_t>(rank));
-    }
-    if (2 * found_.died.size() > ranks_) found_.died.clear();
-  }
-
-  void NoteRank(size_t rank_index, std::vector<size_t>* unfinished) {
-    bool ended_some = false, began_some = false, began_not_all = false;
-    for (size_t i = trace_.first_operation[rank_index]; i < trace_.first_operation[rank_index + 1]; ++i) {
-      const TraceOperation& operation = trace_.operations[i];
-      Tally& tally = TallyOf(rank_index, operation);
-      Raise(operation, &tally.progress);
-      if (!operation.finished()) {
-        unfinished->push_back(i);
-      } else if (!IsPointToPoint(operation.kind) && IsSynchronous(operation.kind)) {
-        tally.finished_by_all = std::max(tally.finished_by_all, static_cast<int64_t>(operation.sequence));
-      }
-      if (operation.started() && TellsCall(operation.quality, operation.enqueue_ns, operation.start_ns)) {
-        found_.tells_called[rank_index] = 1;
-      }
-      ended_some = ended_some || operation.finished();
-      began_some = began_some || (operation.started() && !operation.finished());
-      began_not_all = began_not_all || !operation.started();
-    }
-    // Where hosts run ahead of GPUs that nobody sees, what is told as the begin is the call.
-    const bool early = BeginsOutOfTurn(trace_.OperationsOf(rank_index), /*by_kind=*/true);
-    if (early) found_.tells_called[rank_index] = 0;
-    found_.tells_begun[rank_index] = found_.tells_called[rank_index];
-    if (ended_some && (began_some || began_not_all)) {  // a dump of active work may know begins by halves
-      if (!early) in_flight_.push_back(rank_index);
-      lack_begins_ += began_not_all ? 1 : 0;
-      by_absence_ += began_some && began_not_all ? 1 : 0;
-    }
-    StoreTallies(rank_index);
-  }
-
-  // Of what is in flight, some has a begin and some has none, on some of the ranks: recorders tell the one from the
-  // other, also where all that a rank has in flight has begun. But those that tell calls as begins do not.
-  void TellByAbsence() {
-    if (by_absence_ == 0 || static_cast<double>(by_absence_) < kFew * static_cast<double>(lack_begins_)) return;
-    for (const size_t rank : in_flight_) found_.tells_begun[rank] = 1;
   }
 
   // What stands, though later calls of its communicator have ended, has been left by nobody; nor have those.
@@ -165,32 +115,6 @@ class Reader {
       }
       found_.entered_by_all[c] = std::min(found_.entered_by_all[c], open - 1);
     }
-  }
-
-  Tally& TallyOf(size_t rank_index, const TraceOperation& operation) {
-    const bool one_sided = IsPointToPoint(operation.kind);
-    const int32_t peer = one_sided ? operation.peer : -1;
-    const OperationKind kind = one_sided ? operation.kind : OperationKind::kUnknown;
-    for (Tally& known : tallies_) {
-      if (known.communicator == operation.communicator && known.peer == peer && known.kind == kind) return known;
-    }
-    if (tallies_.size() == kMaxTallies) StoreTallies(rank_index);
-    return tallies_.emplace_back(Tally{.communicator = operation.communicator, .peer = peer, .kind = kind});
-  }
-
-  void StoreTallies(size_t rank_index) {
-    for (const Tally& tally : tallies_) {
-      const int32_t member = members_.MemberOf(rank_index, tally.communicator);
-      if (member < 0) continue;
-      if (IsPointToPoint(tally.kind)) {
-        Add(tally.progress, &SideOf(tally, member));
-      } else {
-        const auto communicator = static_cast<size_t>(tally.communicator);
-        Add(tally.progress, &Of(tally.communicator, member));
-        found_.entered_by_all[communicator] = std::max(found_.entered_by_all[communicator], tally.finished_by_all);
-      }
-    }
-    tallies_.clear();
   }
 
   // Of a rank that tells no ends: that another has left a call, and it has not, can nobody know. A record that one of
@@ -261,25 +185,6 @@ class Reader {
     });
   }
 
-  // Where most ranks were looked at, or all but those of one host, the records of a host of which none was are of an
-  // earlier time.
-  void ForgetHostsNotLookedAt() {
-    const std::vector<TraceRank>& ranks = trace_.ranks;
-    std::vector<char> looked_at(trace_.hosts.size(), 0);
-    size_t count = 0;
-    for (const TraceRank& rank : ranks) {
-      if (rank.last_seen_ns == kNoTime) continue;
-      ++count;
-      if (rank.host >= 0) looked_at[static_cast<size_t>(rank.host)] = 1;
-    }
-    const bool all_but_one = std::count(looked_at.begin(), looked_at.end(), 0) <= 1;
-    if (count == 0 || (2 * count <= ranks.size() && !all_but_one)) return;
-    for (size_t rank = 0; rank < ranks.size(); ++rank) {
-      const bool silent = ranks[rank].host >= 0 && looked_at[static_cast<size_t>(ranks[rank].host)] == 0;
-      if (silent && !trace_.OperationsOf(rank).empty()) found_.unseen[rank] = 1;
-    }
-  }
-
   bool StillOpen(size_t rank_index, const TraceOperation& operation) {
     const int32_t member = members_.MemberOf(rank_index, operation.communicator);
     if (member < 0) return false;
@@ -329,11 +234,7 @@ class Reader {
   MemberTable members_;
   const WithoutEnds without_ends_;
   Frontier::Content found_;
-  std::vector<Tally> tallies_;     // of the rank at hand
   std::vector<char> active_only_;  // no finished operation is recorded
-  std::vector<size_t> in_flight_;  // rank indices that ended something, and have something in flight
-  size_t lack_begins_ = 0;         // of these, how many have not begun all of it
-  size_t by_absence_ = 0;          // and how many of those have begun some of it
 };
 
 }  // namespace
