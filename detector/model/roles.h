@@ -3,12 +3,12 @@
 // Peers are ranks of equal duty: the members of groups inside one pipeline stage do the same work on other data or
 // another slice, so the stages are the sets that such groups connect. A group lies inside a stage unless two of its
 // members belong to one pipeline, that is, are connected by Send/Recv. Those who reduce or gather much together, or
-// reduce and scatter anything, in a group of more than two, or pass data round a ring (one_way_rings.h), are of one
-// stage: Send/Recv between them is no pipeline. Without Send/Recv a group lies inside a stage when all of its members
-// make the same kinds of calls. Roles come from the framework's name for the group where it has one, else from
-// operation mix (AllToAll: experts), size, hosts, GPUs and call rate; the confidence says how sure that is. Numbers of
-// ranks and names say nothing: launchers deal them out as they like. Nothing here needs a clock. Cost O(records +
-// members). Pure.
+// reduce and scatter anything, in a group of more than two, or pass data round a ring, are of one stage: Send/Recv
+// between them is no pipeline (pipelines.h). Without Send/Recv a group lies inside a stage when all of its members make
+// the same kinds of calls (call_signatures.h). Roles come from the framework's name for the group where it has one,
+// else from operation mix (AllToAll: experts), size, hosts, GPUs and call rate; the confidence says how sure that is.
+// Numbers of ranks and names say nothing: launchers deal them out as they like. Nothing here needs a clock. Cost
+// O(records + members). Pure.
 
 #ifndef LOCKSTEP_DETECTOR_MODEL_ROLES_H_
 #define LOCKSTEP_DETECTOR_MODEL_ROLES_H_
