@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "detector/hang/blocked_operation.h"
@@ -66,6 +67,12 @@ inline Hang HangAt(HangKind kind, const Trace& trace, const BlockedOperation& bl
           .operation = blocked.kind,
           .tuning = trace.operations[blocked.operations.front()].tuning,
           .waiting = static_cast<int32_t>(blocked.at.size())};
+}
+
+// Of several operations at which one cause shows, told of is the one in which most ranks wait. Names of communicators
+// must not decide.
+inline bool ToldBefore(const Hang& a, const Hang& b) {
+  return std::tuple(-a.waiting, a.operation, a.sequence) < std::tuple(-b.waiting, b.operation, b.sequence);
 }
 
 // Whether the hosts of its ranks stopped calling while all others went on.

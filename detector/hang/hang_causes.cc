@@ -6,12 +6,11 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "absl/types/span.h"
 #include "detector/hang/artefact_causes.h"
-#include "detector/hang/stopped_calling.h"
+#include "detector/hang/rank_causes.h"
 #include "detector/hang/strong_components.h"
 #include "detector/hang/stuck_operation.h"
 #include "detector/model/trace.h"
@@ -28,12 +27,6 @@ std::vector<int32_t> MembersIn(const Frontier& frontier, const std::vector<int32
   std::copy_if(ranks.begin(), ranks.end(), std::back_inserter(members),
                [&](int32_t rank) { return frontier.MemberOf(static_cast<size_t>(rank), blocked.communicator) >= 0; });
   return members;
-}
-
-// Of several operations at which one cause shows, told of is the one in which most ranks wait. Names of communicators
-// must not decide.
-bool ToldBefore(const Hang& a, const Hang& b) {
-  return std::tuple(-a.waiting, a.operation, a.sequence) < std::tuple(-b.waiting, b.operation, b.sequence);
 }
 
 // The ranks of a cycle that differ: of the ranks that take part in two of its operations, those that stand at the one
@@ -69,6 +62,11 @@ Hang DeadlockOf(const Frontier& frontier, const WaitGraph& graph, const std::vec
   return hang;
 }
 
+// Only ranks that left no record show as its cause.
+bool IsUnrecorded(const Hang& hang) {
+  return hang.ranks.empty() ? hang.kind == HangKind::kNotEntered : !hang.unrecorded.empty() || hang.more_unrecorded > 0;
+}
+
 class Collector {
  public:
   Collector(const Frontier& frontier, const WaitGraph& graph, const std::vector<std::vector<int32_t>>& waited_for,
@@ -81,100 +79,19 @@ class Collector {
         ranks_(trace_.ranks.size()) {}
 
   std::vector<Hang> Run() {
-    CollectRankCauses();
+    RankCauses of_ranks = FindRankCauses(frontier_, graph_);
+    hangs_ = std::move(of_ranks.hangs);
     CollectOtherCauses();
     for (const BlockedOperation& blocked : graph_.blocked_operations) AddMismatch(blocked);
     AddLeakyCycles();
     LeaveExplainedTransfers();
     MergeTransfers();
-    AddUncalled();
+    AddUncalled(std::move(of_ranks.uncalled));
     LeaveUnrecorded();
     return std::move(hangs_);
   }
 
  private:
-  const std::vector<int32_t>& MembersOf(const BlockedOperation& blocked) const {
-    return trace_.communicators[static_cast<size_t>(blocked.communicator)].members;
-  }
-
-  bool HasNoWayOut(size_t rank) const { return graph_.edges[rank].empty() && graph_.place_lost[rank] == 0; }
-
-  // Ranks that are waited for, or left behind, and wait for nobody. Those that one operation waits for together are one
-  // cause with several culprits.
-  void CollectRankCauses() {
-    std::vector<int32_t> cause(ranks_, -1);  // the cause of each rank, an index into `causes`
-    std::vector<Hang> causes;
-    const auto add = [&](size_t rank, const BlockedOperation& blocked, HangKind kind, bool called) {
-      causes.push_back(HangAt(kind, trace_, blocked));
-      causes.back().called = called;
-      cause[rank] = static_cast<int32_t>(causes.size()) - 1;
-    };
-    for (size_t s = 0; s < graph_.blocked_operations.size(); ++s) {
-      int32_t shared = -1;
-      const std::vector<int32_t>& blockers = graph_.edges[ranks_ + s];
-      for (size_t i = 0; i < blockers.size(); ++i) {
-        const auto rank = static_cast<size_t>(blockers[i]);
-        if (!HasNoWayOut(rank)) continue;
-        // Called behind what it alone does not finish: the operation says nothing new.
-        if (graph_.member_states[s][i] == MemberState::kQueued) continue;
-        const bool called = graph_.member_states[s][i] == MemberState::kNotBegun;
-        // Its host has called other things that its GPU has not begun: the record of this call may be lost. Counters
-        // of a watched job have it by then.
-        const bool by_records = frontier_.watch() == nullptr && frontier_.lost_share() > 0;
-        if (by_records && !called && graph_.not_begun[rank] != 0) {
-          uncalled_.push_back(HangAt(HangKind::kNotEntered, trace_, graph_.blocked_operations[s]));
-          uncalled_.back().ranks = {blockers[i]};
-          continue;
-        }
-        if (cause[rank] < 0 && shared < 0) add(rank, graph_.blocked_operations[s], HangKind::kNotEntered, called);
-        if (cause[rank] < 0) cause[rank] = shared;
-        if (shared >= 0 && shared != cause[rank]) std::replace(cause.begin(), cause.end(), shared, cause[rank]);
-        shared = cause[rank];
-        TellByLarger(graph_.blocked_operations[s], called, &causes[static_cast<size_t>(shared)]);
-      }
-    }
-    for (size_t s = 0; s < graph_.blocked_operations.size(); ++s) {
-      const BlockedOperation& blocked = graph_.blocked_operations[s];
-      if (!blocked.finished_by_some || !blocked.collective() || blocked.passing) continue;
-      const bool few = 2 * blocked.at.size() <= MembersOf(blocked).size();
-      int32_t shared = -1;
-      for (const int32_t slot : blocked.at) {
-        const auto rank = static_cast<size_t>(slot);
-        if (cause[rank] >= 0 || graph_.left_behind[rank] == 0 || frontier_.IsExcused(rank)) continue;
-        if (shared < 0) {
-          add(rank, blocked, few ? HangKind::kNotFinished : HangKind::kTransfer, false);
-          shared = cause[rank];
-          const bool proven = frontier_.LeftByRecord(blocked.communicator) >= static_cast<int64_t>(blocked.sequence);
-          if (!few && !proven) DoubtTransfer(frontier_, blocked, &causes.back());
-        }
-        cause[rank] = shared;
-      }
-    }
-    for (size_t rank = 0; rank < ranks_; ++rank) {
-      if (cause[rank] >= 0) causes[static_cast<size_t>(cause[rank])].ranks.push_back(static_cast<int32_t>(rank));
-    }
-    for (Hang& hang : causes) {
-      if (hang.ranks.empty()) continue;
-      hang.stopped_calling = HasStopped(hang);
-      hangs_.push_back(std::move(hang));
-    }
-  }
-
-  // Whether it is no GPU that has not begun but the whole process. In a watched job that is known by itself.
-  bool HasStopped(const Hang& hang) const {
-    if (hang.kind != HangKind::kNotEntered || !hang.called || frontier_.watch() != nullptr) return false;
-    return StoppedFarBehind(frontier_, hang.communicator) == hang.ranks;
-  }
-
-  // Where several operations wait for one cause, most ranks know of that in which most of them wait. Names of
-  // communicators must not decide.
-  void TellByLarger(const BlockedOperation& blocked, bool called, Hang* hang) const {
-    Hang told = HangAt(hang->kind, trace_, blocked);
-    told.called = called;
-    if (hang->kind != HangKind::kNotEntered || hang->called != called || !ToldBefore(told, *hang)) return;
-    *hang = std::move(told);
-  }
-
   // Operations that nobody is missing from, and cycles.
   void CollectOtherCauses() {
     const StrongComponents components = FindStrongComponents(graph_.edges);
@@ -311,21 +228,15 @@ class Collector {
     }
   }
 
-  // Only ranks that left no record show as its cause.
-  static bool IsUnrecorded(const Hang& hang) {
-    return hang.ranks.empty() ? hang.kind == HangKind::kNotEntered
-                              : !hang.unrecorded.empty() || hang.more_unrecorded > 0;
-  }
-
   // A GPU that has begun nothing of what its host called, where nothing else is a cause and no loss of the call that
   // others wait for explains it.
-  void AddUncalled() {
+  void AddUncalled(std::vector<Hang> uncalled) {
     if (!std::all_of(hangs_.begin(), hangs_.end(), IsUnrecorded)) return;
-    std::sort(uncalled_.begin(), uncalled_.end(),
+    std::sort(uncalled.begin(), uncalled.end(),
               [](const Hang& a, const Hang& b) { return a.ranks != b.ranks ? a.ranks < b.ranks : ToldBefore(a, b); });
-    for (size_t i = 0; i < uncalled_.size(); ++i) {
-      const bool told = i > 0 && uncalled_[i].ranks == uncalled_[i - 1].ranks;
-      if (!told && !LossExplains(frontier_, uncalled_[i])) hangs_.push_back(uncalled_[i]);
+    for (size_t i = 0; i < uncalled.size(); ++i) {
+      const bool told = i > 0 && uncalled[i].ranks == uncalled[i - 1].ranks;
+      if (!told && !LossExplains(frontier_, uncalled[i])) hangs_.push_back(uncalled[i]);
     }
   }
 
@@ -342,7 +253,6 @@ class Collector {
   const bool artefacts_likely_;
   const size_t ranks_;
   std::vector<Hang> hangs_;
-  std::vector<Hang> uncalled_;      // of ranks that have begun nothing and did not call what others wait in
   std::vector<Hang> leaky_cycles_;  // deadlocks, if what leads out of them is an artefact
 };
 
