@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
-#include <map>
-#include <utility>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "base/median.h"
@@ -12,8 +13,8 @@
 #include "detector/model/input.h"
 #include "detector/stats/order_statistics.h"
 #include "detector/steps/anchor_numbers.h"
+#include "detector/steps/judged_steps.h"
 #include "detector/steps/number_shifts.h"
-#include "detector/steps/usual_steps.h"
 
 namespace lockstep {
 namespace {
@@ -25,6 +26,15 @@ constexpr size_t kSampledLinks = 64;
 // Share of ranks that a step at either end of the records needs: the majority.
 constexpr double kMinPresent = kMainPart;
 constexpr int32_t kNoStep = AnchorNumbers::kNone;
+
+int64_t TimeOf(const TraceOperation& operation) {
+  return operation.finished() ? operation.end_ns : operation.started() ? operation.start_ns : operation.enqueue_ns;
+}
+
+// Where a host runs ahead, the launch of an operation and the end of another one tell nothing about what lies between.
+bool HaveTimesOfOneKind(const TraceOperation& a, const TraceOperation& b) {
+  return a.finished() == b.finished() && a.started() == b.started();
+}
 
 class StepFinder {
  public:
@@ -124,6 +134,7 @@ class StepFinder {
     table.ranges.resize(table.ranks * static_cast<size_t>(table.steps));
     for (size_t rank = 0; rank < cuts_.size(); ++rank) Fill(rank, lowest, &table);
     Measure(lowest, &table);
+    JudgeSteps(trace_, &table);
     return table;
   }
 
@@ -159,16 +170,6 @@ class StepFinder {
     }
   }
 
-  static int64_t TimeOf(const TraceOperation& operation) {
-    return operation.finished() ? operation.end_ns : operation.started() ? operation.start_ns : operation.enqueue_ns;
-  }
-
-  // Where a host runs ahead, the launch of an operation and the end of another one tell nothing about what lies
-  // between.
-  static bool HaveTimesOfOneKind(const TraceOperation& a, const TraceOperation& b) {
-    return a.finished() == b.finished() && a.started() == b.started();
-  }
-
   void Measure(int32_t lowest, StepTable* table) const {
     table->step_seconds.assign(static_cast<size_t>(table->steps), 0);
     std::vector<std::vector<double>> lengths(static_cast<size_t>(table->steps));
@@ -187,95 +188,6 @@ class StepFinder {
       }
     }
     for (size_t step = 0; step < lengths.size(); ++step) table->step_seconds[step] = MedianInPlace(&lengths[step]);
-    table->usual = FindUsualSteps(table->step_seconds);
-    LeaveOutEvaluations(table);
-    table->waited.assign(table->usual.size(), 0);
-    // In the first step a job connects and compiles.
-    if (table->steps > 0 && std::count(table->usual.begin() + 1, table->usual.end(), 0) > 0) TellWaited(table);
-    std::vector<double> usual;
-    for (size_t step = 0; step < table->step_seconds.size(); ++step) {
-      if (table->usual[step] != 0) usual.push_back(table->step_seconds[step]);
-    }
-    table->usual_seconds = MedianInPlace(&usual);
-    table->usual_spread_seconds = SigmaInPlace(&usual, table->usual_seconds);
-  }
-
-  // An evaluation that makes the anchor's call is shorter than a step, and makes far fewer calls.
-  static void LeaveOutEvaluations(StepTable* table) {
-    std::vector<double> calls, seconds;
-    for (int32_t step = 0; step < table->steps; ++step) calls.push_back(CallsIn(*table, step));
-    for (size_t step = 0; step < calls.size(); ++step) {
-      if (calls[step] > 0 && table->step_seconds[step] > 0) seconds.push_back(table->step_seconds[step]);
-    }
-    std::vector<double> known = calls;
-    std::erase(known, 0);
-    const double usual_calls = MedianInPlace(&known), usual_seconds = MedianInPlace(&seconds);
-    for (size_t step = 0; step < calls.size(); ++step) {
-      const bool fewer = calls[step] > 0 && calls[step] < kMajorPart * usual_calls;
-      if (fewer && table->step_seconds[step] < usual_seconds) table->usual[step] = 0;
-    }
-  }
-
-  // Of the middle rank of those whose step is whole; 0 = of none.
-  static double CallsIn(const StepTable& table, int32_t step) {
-    std::vector<double> calls;
-    for (size_t rank = 0; rank < table.ranks; ++rank) {
-      const StepRange& range = table.Of(rank, step);
-      if (range.complete) calls.push_back(static_cast<double>(range.end - range.begin));
-    }
-    return MedianInPlace(&calls);
-  }
-
-  // Many steps that are longer because ranks wait are usual, few are not.
-  void TellWaited(StepTable* table) const {
-    std::vector<char> waited = FindWaitedSteps(table->step_seconds, InsideSeconds(*table), table->usual);
-    const bool many = std::count(waited.begin(), waited.end(), 1) >= static_cast<std::ptrdiff_t>(kLevelSteps);
-    if (!many) {
-      waited[0] = 0;
-      table->waited = std::move(waited);
-      return;
-    }
-    for (size_t step = 0; step < waited.size(); ++step) table->usual[step] |= waited[step];
-  }
-
-  // Time that a rank is inside of one operation or another.
-  double InsideOf(const StepRange& range) const {
-    std::vector<std::pair<int64_t, int64_t>> inside;
-    for (uint32_t i = range.begin; i < range.end; ++i) {
-      const TraceOperation& operation = trace_.operations[i];
-      if (operation.started() && operation.finished()) inside.emplace_back(operation.start_ns, operation.end_ns);
-    }
-    std::sort(inside.begin(), inside.end());
-    int64_t total_ns = 0, until_ns = std::numeric_limits<int64_t>::min();
-    for (const auto& [start_ns, end_ns] : inside) {
-      total_ns += std::max<int64_t>(0, end_ns - std::max(start_ns, until_ns));
-      until_ns = std::max(until_ns, end_ns);
-    }
-    return ToSeconds(total_ns);
-  }
-
-  // By step: of the middle rank, among those that make as many calls as they usually do; 0 where most do not.
-  std::vector<double> InsideSeconds(const StepTable& table) const {
-    std::vector<std::vector<double>> inside(static_cast<size_t>(table.steps));
-    for (size_t rank = 0; rank < table.ranks; ++rank) {
-      std::vector<uint32_t> calls;
-      for (int32_t step = 0; step < table.steps; ++step) {
-        const StepRange& range = table.Of(rank, step);
-        if (range.complete) calls.push_back(range.end - range.begin);
-      }
-      const uint32_t usual = calls.empty() ? 0 : UpperMedian(&calls);
-      for (int32_t step = 0; step < table.steps; ++step) {
-        const StepRange& range = table.Of(rank, step);
-        if (range.complete && range.end - range.begin == usual) {
-          inside[static_cast<size_t>(step)].push_back(InsideOf(range));
-        }
-      }
-    }
-    std::vector<double> middle;
-    for (std::vector<double>& of_ranks : inside) {
-      middle.push_back(2 * of_ranks.size() < table.ranks ? 0 : MedianInPlace(&of_ranks));
-    }
-    return middle;
   }
 
   struct Cut {
