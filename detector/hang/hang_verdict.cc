@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -11,7 +10,7 @@
 #include "detector/hang/hang.h"
 #include "detector/hang/hang_reason.h"
 #include "detector/hang/operation_verdict.h"
-#include "detector/hardware/evidence_log.h"
+#include "detector/hang/rank_verdict.h"
 #include "detector/verdict/confidence.h"
 #include "detector/verdict/hang_reasons.h"
 #include "detector/verdict/reason.h"
@@ -19,9 +18,6 @@
 
 namespace lockstep {
 namespace {
-
-// As evidence_log.cc quotes.
-constexpr size_t kMaxQuotedEvents = 3;
 
 class Writer {
  public:
@@ -64,18 +60,6 @@ class Writer {
  private:
   const TraceRank& Rank(int32_t index) const { return trace_.ranks[static_cast<size_t>(index)]; }
 
-  // Events that mean a broken GPU on the host, and of this process where the event names one.
-  std::vector<const HostEvent*> BrokenGpu(int32_t rank) const {
-    std::vector<const HostEvent*> found;
-    const std::string host = HostNameOf(trace_, rank);
-    for (const HostEvent& event : events_) {
-      if (event.host != host || !MeansBrokenGpu(event.event)) continue;
-      if (event.event.pid != 0 && Rank(rank).pid != 0 && event.event.pid != Rank(rank).pid) continue;
-      if (found.size() < kMaxQuotedEvents) found.push_back(&event);
-    }
-    return found;
-  }
-
   // Hosts of which no rank stands at an operation, when there are several or when the records of the one end before
   // what others prove that it did: with the missing one, all of them are gone. A host that could be looked at long
   // after its last record is there.
@@ -103,7 +87,7 @@ class Writer {
     std::vector<int32_t> others;
     for (const int32_t rank : hang.ranks) {
       if (silent.contains(Rank(rank).host)) continue;
-      (IsDead(Rank(rank)) ? dead : BrokenGpu(rank).empty() ? others : broken).push_back(rank);
+      (IsDead(Rank(rank)) ? dead : BrokenGpuEvents(trace_, events_, rank).empty() ? others : broken).push_back(rank);
     }
     if (!unnamed.empty()) AddSilentHosts(&hang, unnamed);
     AddRanks(hang, dead, VerdictClass::kProcessDead);
@@ -147,37 +131,13 @@ class Writer {
   void AddRanks(const Hang& hang, const std::vector<int32_t>& ranks, VerdictClass verdict_class) {
     if (ranks.empty()) return;
     if (frontier_.watch() == nullptr) {
-      verdicts_.push_back(OfRanks(hang, ranks, verdict_class));
+      verdicts_.push_back(OfRanks(frontier_, events_, hang, ranks, verdict_class));
       return;
     }
     for (const int32_t rank : ranks) {
-      if (rank_named_.insert(rank).second) verdicts_.push_back(OfRanks(hang, {rank}, verdict_class));
+      if (!rank_named_.insert(rank).second) continue;
+      verdicts_.push_back(OfRanks(frontier_, events_, hang, {rank}, verdict_class));
     }
-  }
-
-  static VerdictClass ClassOf(const Hang& hang) {
-    if (HasStoppedCalling(hang)) return VerdictClass::kProcessDead;
-    return hang.kind == HangKind::kNotEntered ? VerdictClass::kHangNotEntered : VerdictClass::kHangInCommunication;
-  }
-
-  Verdict OfRanks(const Hang& hang, const std::vector<int32_t>& ranks, VerdictClass verdict_class) const {
-    const bool software = HasStoppedCalling(hang) ||
-                          std::all_of(ranks.begin(), ranks.end(), [&](int32_t rank) { return IsGone(Rank(rank)); });
-    Verdict verdict =
-        BeginHang(VerdictScope::kMachine, verdict_class, software ? Advice::kCheckSoftware : Advice::kCordonAndReplace);
-    // That others are out and these are not may also be the last packet to them; who stopped may have been stopped.
-    const bool likely = hang.kind == HangKind::kNotFinished || HasStoppedCalling(hang);
-    const double confidence = likely ? kLikelyConfidence : kPlainConfidence;
-    for (const int32_t rank : ranks) verdict.culprits.push_back(TraceCulprit(trace_, rank, confidence));
-    SayOfHang(WhatTheyDo(trace_, hang, ranks), &verdict);
-    for (const int32_t rank : ranks) {
-      if (const std::optional<ProcessCannotRun> state = StateOf(trace_, rank)) SayOfHang(*state, &verdict);
-      for (const HostEvent* const event : BrokenGpu(rank)) {
-        verdict.evidence.push_back({EvidenceKind::kLog, LineOf(event->host, event->event)});
-      }
-    }
-    SayVictims(frontier_, hang, &verdict);
-    return verdict;
   }
 
   // `hang`: what others wait in; nullptr = nobody waits yet.
