@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "detector/hang/collective_counters.h"
 #include "detector/hang/member_table.h"
 #include "detector/model/input.h"
-#include "detector/model/operation_kind.h"
 
 namespace lockstep {
 namespace {
@@ -18,6 +18,19 @@ constexpr double kFreshShare = 0.6;
 
 bool ComesFromGpu(TimingQuality quality) {
   return quality == TimingQuality::kGpuTimer || quality == TimingQuality::kKernelWindow;
+}
+
+// What it reports of itself can be believed to be what it does.
+bool Speaks(const RankProcess& rank) { return !rank.finalized && !rank.disabled && !rank.dead(); }
+
+// A recorder that loses records counts them when the next call begins: a call that nothing followed may be lost too.
+double LostShareOf(const Roster& roster) {
+  double called = 0, lost = 0;
+  for (const RankProcess& rank : roster.ranks()) {
+    called += static_cast<double>(rank.called);
+    lost += static_cast<double>(rank.lost);
+  }
+  return lost > 0 ? std::min(1.0, lost / std::max(called, lost)) : 0;
 }
 
 class Reader {
@@ -50,7 +63,7 @@ class Reader {
     }
     for (const DeadProcess& process : dead) found_.died.push_back(process.rank_slot);
     for (size_t slot = 0; slot < ranks; ++slot) AddRank(slot);
-    NoteLosses();
+    found_.lost_share = LostShareOf(roster_);
     trace_->first_operation.push_back(trace_->operations.size());
     found_.first_open = trace_->first_operation;
     for (size_t i = 0; i < trace_->operations.size(); ++i) found_.open.push_back(i);
@@ -70,9 +83,6 @@ class Reader {
     const auto shortest = std::min_element(patience_of_ns_.begin(), patience_of_ns_.end());
     return shortest == patience_of_ns_.end() ? options_.patience_ns : *shortest;
   }
-
-  // What it reports of itself can be believed to be what it does.
-  static bool Speaks(const RankProcess& rank) { return !rank.finalized && !rank.disabled && !rank.dead(); }
 
   void AddCommunicators() {
     index_of_.assign(roster_.communicators().size(), -1);
@@ -135,26 +145,11 @@ class Reader {
     found_.watch->moving[slot] = !rank.dead() && found_.unseen[slot] == 0 && (inside || !idle) ? 1 : 0;
   }
 
-  // Counters that stopped before collectives which others left long ago show a recorder that tells no more. As in
-  // files, one missing collective may be a lost record. A rank inside a collective that nobody has left stands there
-  // for sure.
+  // Its recorder tells no more.
   bool IsCutShort(size_t slot) const {
     const RankProcess& rank = roster_.ranks()[slot];
     if (!Speaks(rank) || found_.unseen[slot] != 0 || found_.watch->excused[slot] != 0) return false;
-    bool behind = false;
-    for (const RankProcess::Membership& place : rank.memberships) {
-      const Communicator& communicator = At(place.communicator_slot);
-      const Member& member = MemberAt(place);
-      if (StandsInFront(communicator, member)) return false;
-      behind =
-          behind || (communicator.entered_by_all > member.enqueued + 1 && LongBefore(communicator, rank.received_ns));
-    }
-    return behind;
-  }
-
-  static bool StandsInFront(const Communicator& communicator, const Member& member) {
-    return member.in_flight.has_value() && member.in_flight->started && IsSynchronous(member.in_flight->kind) &&
-           member.in_flight->sequence > communicator.entered_by_all;
+    return CountersStopped(rank, roster_.communicators(), found_.watch->freshness_ns);
   }
 
   void AddOpen(const RankProcess& rank, const RankProcess::Membership& place, const InFlightOperation& flight,
@@ -175,16 +170,6 @@ class Reader {
     open.tuning = flight.tuning;
   }
 
-  // A recorder that loses records counts them when the next call begins: a call that nothing followed may be lost too.
-  void NoteLosses() {
-    double called = 0, lost = 0;
-    for (const RankProcess& rank : roster_.ranks()) {
-      called += static_cast<double>(rank.called);
-      lost += static_cast<double>(rank.lost);
-    }
-    if (lost > 0) found_.lost_share = std::min(1.0, lost / std::max(called, lost));
-  }
-
   void NoteProgress(const MemberTable& members) {
     found_.collectives.assign(members.size(), Frontier::Progress{});
     found_.entered_by_all.assign(slots_.size(), -1);
@@ -197,43 +182,11 @@ class Reader {
         progress.entered = static_cast<int64_t>(member.enqueued);
         progress.finished = static_cast<int64_t>(member.finished);
       }
-      found_.entered_by_all[c] = EnteredByAll(communicator);
+      found_.entered_by_all[c] = CountedEnteredByAll(communicator, roster_.ranks(), found_.watch->freshness_ns);
     }
     for (size_t slot = 0; slot < trace_->ranks.size(); ++slot) {
       for (const TraceOperation& open : trace_->OperationsOf(slot)) NoteTransfer(members, slot, open);
     }
-  }
-
-  // Records tell it, or counters of members that left a collective in which others are. Either must be older than the
-  // newest report of those inside.
-  int64_t EnteredByAll(const Communicator& communicator) const {
-    int64_t heard_ns = INT64_MAX;
-    for (const Member& member : communicator.members) {
-      if (member.in_flight.has_value()) heard_ns = std::min(heard_ns, HeardNs(member));
-    }
-    int64_t left = -1;
-    for (const Member& member : communicator.members) {
-      if (member.rank_slot < 0) continue;
-      const int64_t left_ns = HeardNs(member) - member.idle_ns;
-      if (heard_ns - left_ns >= found_.watch->freshness_ns)
-        left = std::max(left, static_cast<int64_t>(member.finished));
-    }
-    int64_t entered = LongBefore(communicator, heard_ns) ? static_cast<int64_t>(communicator.entered_by_all) : -1;
-    for (const Member& member : communicator.members) {
-      if (!member.in_flight.has_value() || !IsSynchronous(member.in_flight->kind)) continue;
-      const auto inside = static_cast<int64_t>(member.in_flight->sequence);
-      if (inside <= left) entered = std::max(entered, inside);
-    }
-    return entered;
-  }
-
-  int64_t HeardNs(const Member& member) const {
-    return roster_.ranks()[static_cast<size_t>(member.rank_slot)].received_ns;
-  }
-
-  // A report heard at `heard_ns` would tell of the collectives that others have left.
-  bool LongBefore(const Communicator& communicator, int64_t heard_ns) const {
-    return heard_ns - communicator.entered_by_all_since_ns >= found_.watch->freshness_ns;
   }
 
   void NoteTransfer(const MemberTable& members, size_t slot, const TraceOperation& open) {
