@@ -1,11 +1,13 @@
 #include "detector/patterns/abnormal_units.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <utility>
 
 #include "absl/types/span.h"
+#include "detector/patterns/duty_order.h"
 #include "detector/patterns/expected_ranges.h"
 #include "detector/patterns/outlying_workers.h"
 #include "detector/stats/median.h"
@@ -53,6 +55,39 @@ void Fill(const FleetFunction& function, const DutyOrder& order, Columns& column
   }
 }
 
+double MedianIn(absl::Span<const float> column) {
+  std::vector<float> values(column.begin(), column.end());
+  return MedianOf(absl::MakeSpan(values));
+}
+
+// Of these places of a column.
+double MedianAt(absl::Span<const float> column, absl::Span<const uint32_t> places) {
+  std::vector<float> values;
+  for (const uint32_t place : places) values.push_back(column[place]);
+  return MedianOf(absl::MakeSpan(values));
+}
+
+// Those who call a function of the GPU are compared with each other: the rest has other work.
+OutlyingWorkers OutlyingCallers(FunctionGroup group, absl::Span<const float> beta, const std::vector<float>& others,
+                                const OutlyingLimits& limits) {
+  std::vector<uint32_t> callers;
+  for (uint32_t place = 0; place < beta.size(); ++place) {
+    if (beta[place] > 0) callers.push_back(place);
+  }
+  if (group == FunctionGroup::kCollective || 2 * callers.size() >= beta.size()) {
+    return FindOutlyingWorkers(beta, others, limits);
+  }
+  std::vector<float> theirs;
+  std::vector<float> other_distances;
+  for (const uint32_t place : callers) {
+    theirs.push_back(beta[place]);
+    other_distances.push_back(others[place]);
+  }
+  OutlyingWorkers outlying = FindOutlyingWorkers(theirs, other_distances, limits);
+  for (uint32_t& place : outlying.places) place = callers[place];
+  return outlying;
+}
+
 class UnitSearch {
  public:
   UnitSearch(const PatternFleet& fleet, const DutyOrder& order, const GroupBetas& groups,
@@ -67,7 +102,7 @@ class UnitSearch {
     }
     for (size_t duty = 0; duty < order_.duties(); ++duty) {
       if (options_.judges_some && HasPeers(duty)) TakeAllKernels(duty);
-      const bool gpu_works = MedianKernels(duty) >= kLeastGpuWork;
+      const bool gpu_works = MedianIn(KernelBetas(groups_, order_, duty)) >= kLeastGpuWork;
       for (size_t group = 0; group < kFunctionGroups; ++group) {
         TakeGroup(static_cast<FunctionGroup>(group), duty, gpu_works);
       }
@@ -77,15 +112,6 @@ class UnitSearch {
   }
 
  private:
-  template <typename T>
-  absl::Span<T> Of(std::vector<T>& column, size_t duty) const {
-    return absl::MakeSpan(column).subspan(order_.begins[duty], order_.size_of(duty));
-  }
-  template <typename T>
-  absl::Span<const T> Of(const std::vector<T>& column, size_t duty) const {
-    return absl::MakeConstSpan(column).subspan(order_.begins[duty], order_.size_of(duty));
-  }
-
   // Two do not show how much equal workers differ: they are compared only where there are no others.
   bool HasPeers(size_t duty) const { return order_.size_of(duty) > (order_.workers.size() > 2 ? 2 : 1); }
 
@@ -99,8 +125,8 @@ class UnitSearch {
     const bool one_thing = TraitsOf(function.group).one_thing;
     for (size_t duty = 0; duty < order_.duties(); ++duty) {
       if (!HasPeers(duty)) continue;
-      const std::vector<float> levels = ScaledDistances(Of(columns_.level, duty), kLeastLevelScatter);
-      std::vector<float> others = ScaledDistances(Of(columns_.spread, duty), kLeastSpreadScatter);
+      const std::vector<float> levels = ScaledDistances(OfDuty(order_, columns_.level, duty), kLeastLevelScatter);
+      std::vector<float> others = ScaledDistances(OfDuty(order_, columns_.spread, duty), kLeastSpreadScatter);
       for (size_t i = 0; i < others.size(); ++i) others[i] += levels[i];
       if (one_thing) {
         AddToGroup(function.group, duty, others);
@@ -112,9 +138,9 @@ class UnitSearch {
 
   // Distances of a group are those of its functions, each by its part.
   void AddToGroup(FunctionGroup group, size_t duty, const std::vector<float>& others) {
-    const absl::Span<float> sums = Of(group_distances_[static_cast<size_t>(group)], duty);
-    const absl::Span<const float> whole = Of(groups_[static_cast<size_t>(group)], duty);
-    const absl::Span<const float> part = Of(std::as_const(columns_.beta), duty);
+    const absl::Span<float> sums = OfDuty(order_, group_distances_[static_cast<size_t>(group)], duty);
+    const absl::Span<const float> whole = OfDuty(order_, groups_[static_cast<size_t>(group)], duty);
+    const absl::Span<const float> part = OfDuty(order_, std::as_const(columns_.beta), duty);
     for (size_t i = 0; i < others.size(); ++i) {
       if (whole[i] > 0) sums[i] += others[i] * part[i] / whole[i];
     }
@@ -133,40 +159,14 @@ class UnitSearch {
             .tests = static_cast<double>(order_.size_of(duty)) * static_cast<double>(kFunctionGroups)};
   }
 
-  // Those who call a function of the GPU are compared with each other: the rest has other work.
-  OutlyingWorkers JudgeCallers(int32_t index, size_t duty, const std::vector<float>& others) const {
-    const FleetFunction& function = fleet_.functions()[static_cast<size_t>(index)];
-    const absl::Span<const float> beta = Of(columns_.beta, duty);
-    const OutlyingLimits limits = Limits(duty, function.group);
-    std::vector<uint32_t> callers;
-    for (uint32_t place = 0; place < beta.size(); ++place) {
-      if (beta[place] > 0) callers.push_back(place);
-    }
-    if (function.group == FunctionGroup::kCollective || 2 * callers.size() >= beta.size()) {
-      return FindOutlyingWorkers(beta, others, limits);
-    }
-    std::vector<float> theirs;
-    std::vector<float> other_distances;
-    for (const uint32_t place : callers) {
-      theirs.push_back(beta[place]);
-      other_distances.push_back(others[place]);
-    }
-    OutlyingWorkers outlying = FindOutlyingWorkers(theirs, other_distances, limits);
-    for (uint32_t& place : outlying.places) place = callers[place];
-    return outlying;
-  }
-
   void JudgeFunction(int32_t index, size_t duty, const std::vector<float>& others) {
     const FleetFunction& function = fleet_.functions()[static_cast<size_t>(index)];
     if (function.group == FunctionGroup::kBarrier) return;  // who waits there longer than its peers has less to do
-    OutlyingWorkers outlying = JudgeCallers(index, duty, others);
+    OutlyingWorkers outlying =
+        OutlyingCallers(function.group, OfDuty(order_, columns_.beta, duty), others, Limits(duty, function.group));
     if (outlying.places.empty()) return;
-    const absl::Span<const float> group = Of(groups_[static_cast<size_t>(function.group)], duty);
-    std::vector<float> all(group.begin(), group.end());
-    const double usual = MedianOf(absl::MakeSpan(all));
-    std::vector<float> theirs;
-    for (const uint32_t place : outlying.places) theirs.push_back(group[place]);
-    const double of_group = MedianOf(absl::MakeSpan(theirs)) - usual;
+    const absl::Span<const float> group = OfDuty(order_, groups_[static_cast<size_t>(function.group)], duty);
+    const double of_group = MedianAt(group, outlying.places) - MedianIn(group);
     const bool with_group = of_group >= kGroupShare * (outlying.beta - outlying.usual_beta);
     // Another kernel that does the same work, as libraries choose them by trial, is no trouble. Who waits longer in all
     // collectives together has less to do than its peers; who waits in one of them while the peers wait in others has
@@ -190,25 +190,6 @@ class UnitSearch {
     found_.push_back(std::move(unit));
   }
 
-  // Of groups from `first` to `last` together.
-  std::vector<float> SumsOf(FunctionGroup first, FunctionGroup last, size_t duty) const {
-    std::vector<float> sums(order_.size_of(duty), 0);
-    for (auto group = static_cast<size_t>(first); group <= static_cast<size_t>(last); ++group) {
-      const absl::Span<const float> beta = Of(groups_[group], duty);
-      for (size_t i = 0; i < sums.size(); ++i) sums[i] += beta[i];
-    }
-    return sums;
-  }
-
-  std::vector<float> KernelBetas(size_t duty) const {
-    return SumsOf(FunctionGroup::kMatrixProduct, FunctionGroup::kOtherKernel, duty);
-  }
-
-  double MedianKernels(size_t duty) const {
-    std::vector<float> sums = KernelBetas(duty);
-    return MedianOf(absl::MakeSpan(sums));
-  }
-
   // All work of the hosts together may take too long where no part of it does.
   void TakeHost(size_t duty) {
     const bool has_part = std::any_of(found_.begin(), found_.end(), [&](const AbnormalUnit& unit) {
@@ -216,7 +197,8 @@ class UnitSearch {
     });
     if (!has_part) {
       const double most = MostExpected(FunctionGroup::kOtherHost);
-      TakeAll(FunctionGroup::kOtherHost, duty, SumsOf(FunctionGroup::kLaunch, FunctionGroup::kOtherHost, duty), most);
+      TakeAll(FunctionGroup::kOtherHost, duty,
+              BetasOf(groups_, FunctionGroup::kLaunch, FunctionGroup::kOtherHost, order_, duty), most);
     }
   }
 
@@ -238,7 +220,7 @@ class UnitSearch {
 
   // A GPU that is slow in everything may be so in no function clearly enough.
   void TakeAllKernels(size_t duty) {
-    const std::vector<float> beta = KernelBetas(duty);
+    const std::vector<float> beta = KernelBetas(groups_, order_, duty);
     const std::vector<float> others(beta.size(), 0);
     const OutlyingWorkers outlying = FindOutlyingWorkers(beta, others, Limits(duty, FunctionGroup::kOtherKernel));
     if (outlying.places.empty()) return;
@@ -251,13 +233,10 @@ class UnitSearch {
       }
     }
     for (size_t group = 0; group <= static_cast<size_t>(FunctionGroup::kOtherKernel); ++group) {
-      const absl::Span<const float> column = Of(groups_[group], duty);
+      const absl::Span<const float> column = OfDuty(order_, groups_[group], duty);
       OutlyingWorkers part = outlying;
-      std::vector<float> all(column.begin(), column.end());
-      part.usual_beta = MedianOf(absl::MakeSpan(all));
-      std::vector<float> theirs;
-      for (const uint32_t place : outlying.places) theirs.push_back(column[place]);
-      part.beta = MedianOf(absl::MakeSpan(theirs));
+      part.usual_beta = MedianIn(column);
+      part.beta = MedianAt(column, outlying.places);
       if (part.beta > part.usual_beta) Report(static_cast<FunctionGroup>(group), -1, duty, std::move(part));
     }
   }
@@ -265,10 +244,10 @@ class UnitSearch {
   // `gpu_works`: else the host is expected to take its time.
   void TakeGroup(FunctionGroup group, size_t duty, bool gpu_works) {
     const GroupTraits& traits = TraitsOf(group);
-    const absl::Span<const float> beta = Of(groups_[static_cast<size_t>(group)], duty);
+    const absl::Span<const float> beta = OfDuty(order_, groups_[static_cast<size_t>(group)], duty);
     if (traits.one_thing && options_.judges_some && HasPeers(duty)) {
       OutlyingWorkers outlying = FindOutlyingWorkers(
-          beta, Of(std::as_const(group_distances_[static_cast<size_t>(group)]), duty), Limits(duty, group));
+          beta, OfDuty(order_, std::as_const(group_distances_[static_cast<size_t>(group)]), duty), Limits(duty, group));
       if (!outlying.places.empty()) Report(group, -1, duty, std::move(outlying));
     }
     // Ranks wait in a barrier for the latest, which waits least: what even that one spends there is the barrier's own.
@@ -296,16 +275,6 @@ class UnitSearch {
 };
 
 }  // namespace
-
-GroupBetas SumGroups(const PatternFleet& fleet, const DutyOrder& order) {
-  GroupBetas sums;
-  for (std::vector<float>& one : sums) one.assign(order.workers.size(), 0);
-  for (const FleetFunction& function : fleet.functions()) {
-    std::vector<float>& sum = sums[static_cast<size_t>(function.group)];
-    for (const PatternCell& cell : function.cells) sum[order.places[cell.worker]] += cell.beta;
-  }
-  return sums;
-}
 
 std::vector<AbnormalUnit> FindAbnormalUnits(const PatternFleet& fleet, const DutyOrder& order, const GroupBetas& groups,
                                             const ComparisonOptions& options) {

@@ -4,13 +4,13 @@
 #ifndef LOCKSTEP_DETECTOR_PATTERNS_ABNORMAL_UNITS_H_
 #define LOCKSTEP_DETECTOR_PATTERNS_ABNORMAL_UNITS_H_
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "detector/patterns/duty_order.h"
 #include "detector/patterns/function_group.h"
+#include "detector/patterns/group_betas.h"
 #include "detector/patterns/pattern_comparison.h"
 #include "detector/patterns/pattern_fleet.h"
 
@@ -29,10 +29,6 @@ struct AbnormalUnit {
 
   double excess() const { return beta - usual_beta; }
 };
-
-// Of each group, by place.
-using GroupBetas = std::array<std::vector<float>, kFunctionGroups>;
-GroupBetas SumGroups(const PatternFleet& fleet, const DutyOrder& order);
 
 std::vector<AbnormalUnit> FindAbnormalUnits(const PatternFleet& fleet, const DutyOrder& order, const GroupBetas& groups,
                                             const ComparisonOptions& options);

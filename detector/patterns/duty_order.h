@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/types/span.h"
+
 namespace lockstep {
 
 struct DutyOrder {
@@ -28,6 +30,16 @@ inline DutyOrder OrderByDuty(const std::vector<std::vector<uint32_t>>& groups) {
   order.places.resize(order.workers.size());
   for (uint32_t place = 0; place < order.workers.size(); ++place) order.places[order.workers[place]] = place;
   return order;
+}
+
+// The part of a column by place that belongs to the workers of a duty.
+template <typename T>
+absl::Span<T> OfDuty(const DutyOrder& order, std::vector<T>& column, size_t duty) {
+  return absl::MakeSpan(column).subspan(order.begins[duty], order.size_of(duty));
+}
+template <typename T>
+absl::Span<const T> OfDuty(const DutyOrder& order, const std::vector<T>& column, size_t duty) {
+  return absl::MakeConstSpan(column).subspan(order.begins[duty], order.size_of(duty));
 }
 
 }  // namespace lockstep

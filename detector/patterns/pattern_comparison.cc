@@ -9,6 +9,7 @@
 #include "detector/patterns/duty_groups.h"
 #include "detector/patterns/duty_order.h"
 #include "detector/patterns/function_excess.h"
+#include "detector/patterns/group_betas.h"
 #include "detector/stats/median.h"
 
 namespace lockstep {
