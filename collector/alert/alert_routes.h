@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -18,6 +19,8 @@
 #include "proto/incident.pb.h"
 
 namespace lockstep {
+
+using Tenants = std::map<std::string, std::vector<Wildcard>>;  // jobs by name of the tenant
 
 // Fits an incident if each list that is not empty holds something that it has.
 struct AlertRoute {

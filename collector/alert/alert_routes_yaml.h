@@ -17,20 +17,18 @@
 //     {command: /etc/lockstep/hook, run: false, match: [{severity: critical, scope: machine}], max_per_hour: 4}
 //
 // Secrets are in files of their own and are read with it, but for the token of NVSentinel, which is renewed. Limits:
-// kMaxReceivers, kMaxRoutes, kMaxAlertRoutesBytes.
+// kMaxReceivers, kMaxRoutes, kMaxAlertRoutesBytes. What a receiver may say is in receiver_yaml.h, which incidents a
+// route is for in route_match_yaml.h.
 
 #ifndef LOCKSTEP_COLLECTOR_ALERT_ALERT_ROUTES_YAML_H_
 #define LOCKSTEP_COLLECTOR_ALERT_ALERT_ROUTES_YAML_H_
 
 #include <cstddef>
 #include <functional>
-#include <map>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "collector/access/wildcard.h"
 #include "collector/alert/alert_routes.h"
 
 namespace lockstep {
@@ -38,8 +36,6 @@ namespace lockstep {
 inline constexpr size_t kMaxReceivers = 64;
 inline constexpr size_t kMaxRoutes = 1'000;
 inline constexpr size_t kMaxAlertRoutesBytes = 1 << 20;
-
-using Tenants = std::map<std::string, std::vector<Wildcard>>;  // jobs by name of the tenant
 
 // Reads files of secrets by `read_file`, and looks into those of authorities. INVALID_ARGUMENT says in which line what
 // is wrong, and what was expected; never what is in a secret.
