@@ -6,7 +6,7 @@
 #ifndef LOCKSTEP_SIM_ACTION_ORDER_H_
 #define LOCKSTEP_SIM_ACTION_ORDER_H_
 
-#include "sim/program.h"
+#include "sim/plan.h"
 
 namespace lockstep {
 
