@@ -1,5 +1,6 @@
 // From followed rings to the processes of a report. The gate for what foreign processes wrote: whatever a collector
-// would refuse is left out and counted here, so that one hostile ring cannot cost the reports of the whole host.
+// would refuse is left out and counted (ring_contents.h), so that one hostile ring cannot cost the reports of the whole
+// host.
 //
 // A process whose job has no name yet (job_fingerprint.h) is left out: under one name for all it would be taken for a
 // rank of somebody else's job.
@@ -18,7 +19,10 @@
 #include <string>
 
 #include "agent/sources/rings/operation_archive.h"
+#include "agent/sources/rings/reading_time.h"
+#include "agent/sources/rings/ring_contents.h"
 #include "agent/sources/rings/ring_directory.h"
+#include "agent/sources/rings/ring_tally.h"
 #include "base/clock.h"
 #include "proto/telemetry.pb.h"
 
@@ -26,9 +30,6 @@ namespace lockstep {
 
 inline constexpr size_t kMaxOperationsPerReport = 16'384;    // about 400 KB on the wire
 inline constexpr size_t kMaxCommunicatorsPerReport = 8'192;  // about 600 KB on the wire
-// What a rank does besides the oldest operation of each communicator is told only once it has stood in something for
-// this long: a job that moves pays nothing for it. Far below the shortest standstill that is called a hang.
-inline constexpr int64_t kStandsNanos = kNanosPerSecond;
 // Operations in flight of one communicator beside the oldest; about 500 bytes on the wire. A circle of waits goes
 // through the first few of what a GPU or a group call has begun.
 inline constexpr size_t kMaxFurtherInFlight = 15;
@@ -38,28 +39,6 @@ inline constexpr size_t kMaxTransfersPerReport = 16'384;        // about 600 KB 
 inline constexpr size_t kMaxTransfersPerCommunicator = 4'096;
 // A freed communicator is reported for this long after its last operation.
 inline constexpr int64_t kFreedCommunicatorNanos = 60 * kNanosPerSecond;
-
-// Operations (and communicators) by what became of them. Counts of one report, to be added up. Thread-compatible.
-struct RingTally {
-  uint64_t reported = 0;
-  uint64_t overwritten = 0;           // gone before the agent could read them
-  uint64_t over_budget = 0;           // left out by `stride`
-  uint64_t malformed = 0;             // make no sense
-  uint64_t unknown_communicator = 0;  // of a communicator that did not fit into the recorder's table
-  uint64_t over_allowance = 0;        // not looked at: beyond the ring's share of a tick
-  uint64_t without_job = 0;           // of processes whose job has no name yet
-  uint64_t communicators_left_out = 0;
-  uint64_t transfers_left_out = 0;
-  uint64_t in_flight_left_out = 0;  // of those that are told where there is room
-
-  void Add(const RingTally& other);
-};
-
-// When rings were read, CLOCK_MONOTONIC.
-struct ReadingTime {
-  int64_t tick_ns = 0;  // what the report goes by
-  int64_t over_ns = 0;  // not before: nothing in them is newer
-};
 
 // Appends one ProcessReport for each ring whose job has a name; all plausible operations go to `archive`, thinned out
 // or not.
