@@ -1,14 +1,15 @@
 #include "sim/patterns/pattern_job.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
-#include <iterator>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "sim/patterns/base_functions.h"
+#include "sim/patterns/job_functions.h"
+#include "sim/patterns/pattern_draws.h"
 
 namespace lockstep {
 namespace {
@@ -17,36 +18,23 @@ constexpr int32_t kMostWorkers = 1024;
 constexpr int32_t kWorkersPerHost = 8;
 constexpr double kOneWorker = 0.6;  // of faults of some: how often one, and how often a host
 constexpr double kOneHost = 0.25;
-constexpr char kLastCollective[] = "ncclDevKernel_AllReduce_Sum_bf16_TREE_LL(ncclDevKernelArgsStorage<4096ul>)";
 
-double LogUniform(double low, double high, Random& random) { return low * std::pow(high / low, random.Unit()); }
-double Between(double low, double high, Random& random) { return low + (high - low) * random.Unit(); }
-double Jitter(double spread, Random& random) { return std::exp(spread * random.Gaussian()); }
-
-// A function of this job, the same on all workers of a stage.
-struct JobFunction {
-  FunctionKind kind = FunctionKind::kPython;
-  std::string name;
-  OnStages stages = OnStages::kAll;
-  double seconds = 0;  // per step, of a healthy step of one second
-  double calls = 1;    // per step
-  double spread = 0;
-  Utilisation utilisation = Utilisation::kNone;
-  double mu = 0;
-  double noise = 0;        // of its time, between workers
-  bool stretched = false;  // by the fault: longer calls, not more
-};
+bool IsSlowed(const JobFunction& function, bool gpu) {
+  return gpu ? function.kind == FunctionKind::kGpuCompute : IsOfHost(function.kind);
+}
 
 class JobSimulation {
  public:
   explicit JobSimulation(const PatternJobSpec& spec)
-      : spec_(spec), random_(spec.seed), faulty_(static_cast<size_t>(spec.workers), 0) {
+      : spec_(spec),
+        random_(spec.seed),
+        job_(DrawJobFunctions(spec.framework, spec.fault, random_)),
+        faulty_(static_cast<size_t>(spec.workers), 0) {
     for (const uint32_t worker : spec.faulty) faulty_[worker] = 1;
     if (spec.fault != nullptr && spec.fault->of_all) std::fill(faulty_.begin(), faulty_.end(), 1);
   }
 
   PatternFleet Run() {
-    DrawFunctions();
     DrawJob();
     std::vector<std::vector<double>> seconds;  // by worker and function
     for (int32_t worker = 0; worker < spec_.workers; ++worker) seconds.push_back(OwnSeconds(worker));
@@ -69,110 +57,51 @@ class JobSimulation {
     return function.stages == OnStages::kAll || stage == spec_.stages - 1;
   }
 
-  void DrawFunctions() {
-    for (const BaseFunction& base : AllBaseFunctions()) {
-      if ((base.frameworks & spec_.framework) == 0) continue;
-      JobFunction& function = functions_.emplace_back();
-      function.kind = base.kind;
-      function.name = base.name;
-      function.stages = base.stages;
-      function.seconds = LogUniform(base.least_share, base.most_share, random_);
-      function.calls =
-          static_cast<double>(base.least_calls) +
-          static_cast<double>(random_.Below(static_cast<uint64_t>(base.most_calls - base.least_calls + 1)));
-      function.spread = base.spread;
-      function.utilisation = base.utilisation;
-      function.mu = base.mu * Jitter(0.2, random_);
-      function.noise = IsOfHost(base.kind) ? LogUniform(0.05, 0.4, random_) : LogUniform(0.005, 0.05, random_);
-    }
-    JobFunction last;
-    last.kind = FunctionKind::kCollective;
-    last.name = kLastCollective;
-    last.seconds = LogUniform(0.01, 0.06, random_);
-    last.calls = 10;
-    last.spread = 0.8;
-    last.utilisation = Utilisation::kMessageBandwidth;
-    last.mu = 3e10;
-    last.noise = 0.02;
-    last_ = functions_.size();
-    functions_.push_back(std::move(last));
-    if (spec_.fault == nullptr || spec_.fault->function[0] == '\0') return;
-    FindFaultFunction();
-  }
-
-  // The function that goes wrong is there before, if only a little.
-  void FindFaultFunction() {
-    const PatternKind& fault = *spec_.fault;
-    for (size_t i = 0; i < functions_.size(); ++i) {
-      if (functions_[i].kind == fault.kind && functions_[i].name == fault.function) fault_ = i;
-    }
-    if (fault_ == kNone) {
-      fault_ = functions_.size();
-      JobFunction& function = functions_.emplace_back();
-      function.kind = fault.kind;
-      function.name = fault.function;
-      function.seconds = IsOfHost(fault.kind) ? 0.0005 : 0.01;
-      function.calls = 4;
-      function.spread = 0.3;
-      function.noise = 0.1;
-      if (fault.kind == FunctionKind::kCollective) function.utilisation = Utilisation::kMessageBandwidth;
-      if (fault.kind == FunctionKind::kCollective) function.mu = 2e10;
-      // What has little to do with the GPU's work may also be missing on healthy workers altogether.
-      if (IsOfHost(fault.kind) && random_.Below(2) == 0) function.seconds = 0;
-    }
-    functions_[fault_].stretched = fault.effect != PatternEffect::kMoreCalls;
-    functions_[fault_].stages = OnStages::kAll;
-  }
-
   void DrawJob() {
-    step_seconds_ = LogUniform(0.1, 30, random_);
+    step_seconds_ = DrawLogUniform(0.1, 30, random_);
     steps_ = 5 + static_cast<int32_t>(random_.Below(16));
-    idle_ = Between(0.002, 0.03, random_);
-    gpu_noise_ = LogUniform(0.003, 0.02, random_);
+    idle_ = DrawBetween(0.002, 0.03, random_);
+    gpu_noise_ = DrawLogUniform(0.003, 0.02, random_);
     profiled_hard_ =
         random_.Below(3) == 0 ? static_cast<int32_t>(random_.Below(static_cast<uint64_t>(spec_.workers))) : -1;
     hiccup_ = static_cast<int32_t>(random_.Below(static_cast<uint64_t>(spec_.workers)));
     // In some jobs a library chose another kernel for the same work on some of the workers.
-    variant_share_ = random_.Below(3) == 0 ? Between(0.05, 0.4, random_) : 0;
-    lost_cells_ = Between(0, 0.03, random_);
+    variant_share_ = random_.Below(3) == 0 ? DrawBetween(0.05, 0.4, random_) : 0;
+    lost_cells_ = DrawBetween(0, 0.03, random_);
   }
 
   double SeverityOn(int32_t worker) { return faulty_[static_cast<size_t>(worker)] == 0 ? 0 : spec_.severity; }
 
   std::vector<double> OwnSeconds(int32_t worker) {
     const double gpu = 1 + gpu_noise_ * random_.Gaussian();
-    const double length = Jitter(spec_.length_spread, random_);
-    const double host = worker == profiled_hard_ ? Between(1.1, 1.4, random_) : 1;
+    const double length = DrawJitter(spec_.length_spread, random_);
+    const double host = worker == profiled_hard_ ? DrawBetween(1.1, 1.4, random_) : 1;
     std::vector<double> seconds;
-    for (const JobFunction& function : functions_) {
-      double own = HasFunction(function, worker) ? function.seconds * Jitter(function.noise, random_) : 0;
+    for (const JobFunction& function : job_.functions) {
+      double own = HasFunction(function, worker) ? function.seconds * DrawJitter(function.noise, random_) : 0;
       if (function.kind == FunctionKind::kGpuCompute) own *= gpu * length;
       if (IsOfHost(function.kind)) own *= host;
       seconds.push_back(own);
     }
-    if (worker == hiccup_) seconds[functions_.size() - 1 - random_.Below(6)] += Between(0.002, 0.015, random_);
+    if (worker == hiccup_) seconds[job_.functions.size() - 1 - random_.Below(6)] += DrawBetween(0.002, 0.015, random_);
     AddFault(worker, seconds);
     return seconds;
   }
 
   void AddFault(int32_t worker, std::vector<double>& seconds) {
-    const double severity = SeverityOn(worker) * Jitter(0.08, random_);
+    const double severity = SeverityOn(worker) * DrawJitter(0.08, random_);
     if (severity <= 0 || spec_.fault == nullptr) return;
     if (spec_.fault->effect != PatternEffect::kSlowGpu && spec_.fault->effect != PatternEffect::kSlowHost) {
-      seconds[fault_] += severity;
+      seconds[job_.fault] += severity;
       return;
     }
     // Everything of one kind, in proportion.
     const bool gpu = spec_.fault->effect == PatternEffect::kSlowGpu;
     double all = 0;
-    for (size_t i = 0; i < functions_.size(); ++i) all += IsSlowed(functions_[i], gpu) ? seconds[i] : 0;
-    for (size_t i = 0; i < functions_.size(); ++i) {
-      if (IsSlowed(functions_[i], gpu)) seconds[i] *= 1 + severity / all * (gpu ? 1 : Jitter(0.3, random_));
+    for (size_t i = 0; i < job_.functions.size(); ++i) all += IsSlowed(job_.functions[i], gpu) ? seconds[i] : 0;
+    for (size_t i = 0; i < job_.functions.size(); ++i) {
+      if (IsSlowed(job_.functions[i], gpu)) seconds[i] *= 1 + severity / all * (gpu ? 1 : DrawJitter(0.3, random_));
     }
-  }
-
-  static bool IsSlowed(const JobFunction& function, bool gpu) {
-    return gpu ? function.kind == FunctionKind::kGpuCompute : IsOfHost(function.kind);
   }
 
   // All wait for the slowest in the last collective.
@@ -186,7 +115,7 @@ class JobSimulation {
       longest = std::max(longest, sum);
     }
     step_ = longest / (1 - idle_);
-    for (size_t worker = 0; worker < seconds.size(); ++worker) seconds[worker][last_] += longest - own[worker];
+    for (size_t worker = 0; worker < seconds.size(); ++worker) seconds[worker][job_.last] += longest - own[worker];
   }
 
   RankPatterns PatternsOf(int32_t worker, const std::vector<double>& seconds) {
@@ -194,16 +123,16 @@ class JobSimulation {
     patterns.rank = worker;
     patterns.steps = spec_.steps_marked ? steps_ : 0;
     const double step_seconds = step_ * step_seconds_;
-    patterns.window_seconds = step_seconds * steps_ * Between(0.98, 1.02, random_);
+    patterns.window_seconds = step_seconds * steps_ * DrawBetween(0.98, 1.02, random_);
     patterns.idle = idle_;
     const bool has_variant = random_.Unit() < variant_share_;
     bool renamed = false;
-    for (size_t i = 0; i < functions_.size(); ++i) {
-      const bool is_fault = i == fault_ && SeverityOn(worker) > 0;
+    for (size_t i = 0; i < job_.functions.size(); ++i) {
+      const bool is_fault = i == job_.fault && SeverityOn(worker) > 0;
       if (seconds[i] <= 0 || (!is_fault && random_.Unit() < lost_cells_)) continue;
-      FunctionPattern pattern = PatternOf(worker, functions_[i], seconds[i], step_seconds, is_fault);
+      FunctionPattern pattern = PatternOf(worker, job_.functions[i], seconds[i], step_seconds, is_fault);
       if (pattern.beta < kLeastBeta) continue;
-      if (has_variant && !renamed && pattern.kind == FunctionKind::kGpuCompute && i != fault_) {
+      if (has_variant && !renamed && pattern.kind == FunctionKind::kGpuCompute && i != job_.fault) {
         pattern.name = absl::StrCat("alt_", pattern.name).substr(0, kMostFunctionNameBytes);
         renamed = true;
       }
@@ -223,16 +152,16 @@ class JobSimulation {
     pattern.beta = seconds / step_;
     double calls = function.calls;
     if (is_fault && !function.stretched && function.seconds > 0) calls *= seconds / function.seconds;
-    pattern.calls_per_second = calls / step_seconds * Between(0.995, 1.005, random_);
+    pattern.calls_per_second = calls / step_seconds * DrawBetween(0.995, 1.005, random_);
     pattern.mean_seconds = seconds * step_seconds_ / calls;
-    pattern.spread = function.spread * Jitter(0.1, random_) + (slow_host ? Between(1, 4, random_) : 0);
-    if (is_fault && function.stretched) pattern.spread *= Between(0.5, 2.5, random_);
+    pattern.spread = function.spread * DrawJitter(0.1, random_) + (slow_host ? DrawBetween(1, 4, random_) : 0);
+    if (is_fault && function.stretched) pattern.spread *= DrawBetween(0.5, 2.5, random_);
     pattern.utilisation = function.utilisation;
-    pattern.mu = function.mu * Jitter(0.01, random_);
+    pattern.mu = function.mu * DrawJitter(0.01, random_);
     if (function.utilisation != Utilisation::kOccupancy && function.seconds > 0) {
       pattern.mu *= std::min(1.0, function.seconds / seconds);
     }
-    pattern.sigma = pattern.mu * function.spread * Jitter(0.1, random_);
+    pattern.sigma = pattern.mu * function.spread * DrawJitter(0.1, random_);
     return pattern;
   }
 
@@ -240,21 +169,17 @@ class JobSimulation {
     FunctionPattern logs;
     logs.kind = FunctionKind::kPython;
     logs.name = "logging/__init__.py(1011): emit";
-    logs.beta = Between(0.001, 0.015, random_);
+    logs.beta = DrawBetween(0.001, 0.015, random_);
     logs.calls_per_second = 20;
     logs.mean_seconds = logs.beta / 20;
     logs.spread = 1;
     patterns.functions.push_back(std::move(logs));
   }
 
-  static constexpr size_t kNone = ~size_t{0};
-
   const PatternJobSpec& spec_;
   Random random_;
+  const JobFunctions job_;
   std::vector<char> faulty_;
-  std::vector<JobFunction> functions_;
-  size_t last_ = 0;
-  size_t fault_ = kNone;
   double step_seconds_ = 1;  // of a healthy step
   double step_ = 1;          // as it is, in healthy steps
   int32_t steps_ = 5;
@@ -297,7 +222,7 @@ PatternJobSpec DrawPatternJob(const PatternKind* kind, Random& random) {
   spec.framework = static_cast<uint8_t>(1u << random.Below(kFrameworks));
   const bool transfer = kind != nullptr && !kind->of_all && kind->effect == PatternEffect::kSlowTransfer;
   const double least = transfer ? 16 : 4;
-  spec.workers = static_cast<int32_t>(LogUniform(least, kMostWorkers + 0.5, random));
+  spec.workers = static_cast<int32_t>(DrawLogUniform(least, kMostWorkers + 0.5, random));
   if (spec.framework == kMegatron && spec.workers >= 32) spec.stages = 1 << random.Below(4);
   while (spec.workers / spec.stages < static_cast<int32_t>(least)) spec.stages /= 2;
   spec.workers -= spec.workers % spec.stages;
@@ -305,10 +230,10 @@ PatternJobSpec DrawPatternJob(const PatternKind* kind, Random& random) {
   if (transfer) spec.workers -= spec.workers % (spec.stages * (spec.workers >= 64 ? 8 : 4));
   spec.duties_known = random.Below(2) == 0;
   spec.steps_marked = random.Below(8) != 0;
-  spec.length_spread = random.Below(3) == 0 ? LogUniform(0.01, 0.08, random) : 0.002;
+  spec.length_spread = random.Below(3) == 0 ? DrawLogUniform(0.01, 0.08, random) : 0.002;
   spec.fault = kind;
   if (kind == nullptr) return spec;
-  spec.severity = LogUniform(kind->least, kind->most, random);
+  spec.severity = DrawLogUniform(kind->least, kind->most, random);
   if (!kind->of_all) DrawFaulty(spec, random);
   return spec;
 }
