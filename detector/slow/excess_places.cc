@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/check.h"
+#include "detector/stats/even_places.h"
 
 namespace lockstep {
 namespace {
@@ -21,6 +22,19 @@ float MiddleAt(const std::vector<absl::Span<const float>>& peers, size_t interva
 }
 
 }  // namespace
+
+std::vector<absl::Span<const float>> SamplePeers(size_t rank, const std::vector<int32_t>& peers,
+                                                 const std::vector<char>& left_out,
+                                                 absl::FunctionRef<absl::Span<const float>(size_t rank)> own_of) {
+  std::vector<absl::Span<const float>> all;
+  for (const int32_t one : peers) {
+    const auto peer = static_cast<size_t>(one);
+    if (peer != rank && left_out[peer] == 0 && own_of(peer).size() == own_of(rank).size()) all.push_back(own_of(peer));
+  }
+  std::vector<absl::Span<const float>> sample;
+  for (const size_t place : EvenPlaces(all.size(), kMostPlacePeers)) sample.push_back(all[place]);
+  return sample;
+}
 
 void TakeOffExcess(double less, const std::vector<absl::Span<const float>>& peers, absl::Span<float> own) {
   CHECK(peers.size() <= kMostPlacePeers);

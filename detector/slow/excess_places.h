@@ -6,14 +6,23 @@
 #ifndef LOCKSTEP_DETECTOR_SLOW_EXCESS_PLACES_H_
 #define LOCKSTEP_DETECTOR_SLOW_EXCESS_PLACES_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 
 namespace lockstep {
 
 // More peers tell little more of the middle.
 inline constexpr size_t kMostPlacePeers = 8;
+
+// Own times of peers of the rank with as many intervals as it has, spread over all that there are. `left_out`: by rank,
+// 1 = it is slow itself, and tells nothing.
+std::vector<absl::Span<const float>> SamplePeers(size_t rank, const std::vector<int32_t>& peers,
+                                                 const std::vector<char>& left_out,
+                                                 absl::FunctionRef<absl::Span<const float>(size_t rank)> own_of);
 
 // Takes `less` seconds off `own`, the own times of a rank's step in their order: where they exceed the middle of what
 // the peers' same intervals take, in proportion to that; what is more, off all alike. Peers have as many intervals.

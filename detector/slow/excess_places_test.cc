@@ -1,5 +1,7 @@
 #include "detector/slow/excess_places.h"
 
+#include <cstdint>
+#include <numeric>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -15,6 +17,23 @@ using testing::Pointwise;
 std::vector<float> Left(double less, const std::vector<std::vector<float>>& peers, std::vector<float> own) {
   TakeOffExcess(less, {peers.begin(), peers.end()}, absl::MakeSpan(own));
   return own;
+}
+
+TEST(SamplePeers, AreThoseThatAreNotSlowThemselvesAndMakeAsManyCalls) {
+  const std::vector<std::vector<float>> own = {{1, 1}, {1, 2}, {1, 3}, {1, 4, 4}, {1, 5}};
+  const auto own_of = [&](size_t rank) { return absl::MakeConstSpan(own[rank]); };
+  const auto sample = SamplePeers(0, {0, 1, 2, 3, 4}, {1, 0, 1, 0, 0}, own_of);
+  ASSERT_EQ(sample.size(), 2u);
+  EXPECT_EQ(sample[0], own_of(1));
+  EXPECT_EQ(sample[1], own_of(4));
+}
+
+TEST(SamplePeers, AreFewOfMany) {
+  const std::vector<float> own = {1, 2};
+  std::vector<int32_t> peers(1000);
+  std::iota(peers.begin(), peers.end(), 0);
+  EXPECT_EQ(SamplePeers(5, peers, std::vector<char>(1000, 0), [&](size_t) { return absl::MakeConstSpan(own); }).size(),
+            kMostPlacePeers);
 }
 
 TEST(TakeOffExcess, OfAStallAllIsTakenOffWhereItIs) {

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "detector/slow/excess_places.h"
+#include "detector/slow/nearest_complete.h"
 #include "detector/stats/order_statistics.h"
 
 namespace lockstep {
@@ -17,8 +18,7 @@ namespace {
 constexpr float kWaited = 1.5F;
 // Of the operations, that a replay must reach. By judgement, not measured.
 constexpr double kMinFinished = 0.95;
-// Complete instances, that tell how long an incomplete one took: the fewest of which a median leaves one out.
-constexpr size_t kNearest = 3;
+
 constexpr int64_t kTogether = 20;  // moments that differ by less than 1/20 of an operation's length are one
 
 bool IssuedTogether(const TraceOperation& a, const TraceOperation& b) {
@@ -209,35 +209,6 @@ bool StepReplay::HidesMember(const TraceAnalysis& analysis, uint32_t meeting) co
   });
 }
 
-// Median transfer of the complete instances of its channel, kind and size that are nearest to it, before and after;
-// negative = there are none.
-double StepReplay::NearestComplete(uint32_t instance) const {
-  const OperationInstances& matched = analysis_->matched;
-  const std::vector<TraceOperation>& operations = analysis_->trace->operations;
-  const OperationChannel& channel = matched.channels[static_cast<size_t>(matched.instances[instance].channel)];
-  const TraceOperation& own = operations[matched.MembersOf(matched.instances[instance]).front()];
-  std::vector<double> near;
-  const auto look_at = [&](uint32_t place) {
-    if (place >= channel.instances) return;
-    const OperationInstance& other = matched.instances[channel.first_instance + place];
-    if (!matched.Complete(other, *analysis_->trace)) return;
-    int64_t quickest_ns = std::numeric_limits<int64_t>::max();
-    for (const uint32_t member : matched.MembersOf(other)) {
-      const TraceOperation& operation = operations[member];
-      const bool alike = operation.bytes == own.bytes && (channel.source >= 0 || operation.kind == own.kind);
-      if (!alike || !operation.finished()) return;
-      quickest_ns = std::min(quickest_ns, operation.duration_ns());
-    }
-    near.push_back(ToSeconds(quickest_ns));
-  };
-  const uint32_t place = instance - channel.first_instance;
-  for (uint32_t apart = 1; apart < channel.instances && near.size() < kNearest; ++apart) {
-    look_at(place - apart);  // wraps round before the first
-    look_at(place + apart);
-  }
-  return near.empty() ? -1 : MedianInPlace(&near);
-}
-
 // Whoever left no record may be the one that the others waited for: then the shortest known time inside is a wait. What
 // complete instances took, of the same channel or at least kind, is the better guess.
 void StepReplay::TrustIncompleteLess(const TraceAnalysis& analysis) {
@@ -272,7 +243,7 @@ void StepReplay::TrustIncompleteLess(const TraceAnalysis& analysis) {
   }
   for (const uint32_t meeting : incomplete) {
     float& transfer = recorded_transfer_[meeting];
-    auto typical = static_cast<float>(NearestComplete(instance_[meeting]));
+    auto typical = static_cast<float>(NearestCompleteSeconds(analysis, instance_[meeting]));
     // Send and Recv are two kinds; either tells what the transfer takes.
     if (typical < 0) typical = usual[kind_of(meeting)];
     if (typical >= 0 && (transfer < 0 || typical < transfer)) transfer = typical;
@@ -300,27 +271,13 @@ void StepReplay::TrustGroupsLess(const TraceAnalysis& analysis) {
   }
 }
 
-// Peers with as many calls in the step that the counterfactual leaves as they are, spread over all that there are.
-std::vector<absl::Span<const float>> StepReplay::PlacePeers(size_t rank, const std::vector<char>& changes) const {
-  const std::vector<int32_t>& all = analysis_->roles.PeersOf(rank);
-  std::vector<absl::Span<const float>> peers;
-  for (const int32_t one : all) {
-    const auto peer = static_cast<size_t>(one);
-    if (changes[peer] == 0 && OwnOf(peer).size() == OwnOf(rank).size()) peers.push_back(OwnOf(peer));
-  }
-  const size_t stride = (peers.size() + kMostPlacePeers - 1) / kMostPlacePeers;
-  if (stride < 2) return peers;
-  for (size_t i = 0; i * stride < peers.size(); ++i) peers[i] = peers[i * stride];
-  peers.resize((peers.size() + stride - 1) / stride);
-  return peers;
-}
-
 void StepReplay::Shorten(const Counterfactual::OwnTime& changed, const std::vector<char>& changes, size_t lane) {
   const auto rank = static_cast<size_t>(changed.rank);
+  const auto own_of = [this](size_t one) { return OwnOf(one); };
   shortened_.assign(OwnOf(rank).begin(), OwnOf(rank).end());
   const double own_seconds = std::accumulate(shortened_.begin(), shortened_.end(), 0.0);
   TakeOffExcess((1 - static_cast<double>(changed.scale)) * own_seconds + static_cast<double>(changed.less),
-                PlacePeers(rank, changes), absl::MakeSpan(shortened_));
+                SamplePeers(rank, analysis_->roles.PeersOf(rank), changes, own_of), absl::MakeSpan(shortened_));
   for (size_t i = 0; i < shortened_.size(); ++i) own_[first_node_[rank] + i][lane] = shortened_[i];
 }
 

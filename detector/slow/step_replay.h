@@ -103,7 +103,6 @@ class StepReplay {
   void Connect(const TraceAnalysis& analysis);
   void NumberMeetings(const TraceAnalysis& analysis);
   bool HidesMember(const TraceAnalysis& analysis, uint32_t meeting) const;
-  double NearestComplete(uint32_t instance) const;
   size_t MembersIn(uint32_t meeting) const {
     return meetings_[meeting + 1].first_member - meetings_[meeting].first_member;
   }
@@ -113,7 +112,6 @@ class StepReplay {
   absl::Span<const float> OwnOf(size_t rank) const {
     return absl::MakeConstSpan(recorded_own_).subspan(first_node_[rank], first_node_[rank + 1] - first_node_[rank]);
   }
-  std::vector<absl::Span<const float>> PlacePeers(size_t rank, const std::vector<char>& changes) const;
   void Shorten(const Counterfactual::OwnTime& changed, const std::vector<char>& changes, size_t lane);
   void Restart();
   void Arrive(uint32_t node);
