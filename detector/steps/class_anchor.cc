@@ -67,6 +67,8 @@ void MarkSlight(const std::vector<AnchorCall>& calls, std::vector<std::vector<in
     const bool is_quick = !known && static_cast<double>(usual_ns[kind]) < kSlightTime * longest_ns;
     const bool is_small = call.bytes > 0 && call.bytes < kMuchBytes;
     (*kinds)[kind].slight = call.kind == OperationKind::kBarrier || is_quick || is_small;
+    (*kinds)[kind].reduces = call.kind == OperationKind::kAllReduce || call.kind == OperationKind::kReduceScatter;
+    (*kinds)[kind].family = call.family;
   }
   // Where nothing else is called, it has to do.
   const bool all = std::all_of(kinds->begin(), kinds->end(), [](const CallKind& kind) { return kind.slight; });

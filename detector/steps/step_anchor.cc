@@ -42,6 +42,54 @@ struct Candidate {
   std::vector<size_t> held;  // by stretch
   size_t parts = 0;          // of the peers, that the kinds connect which most stretches hold
   bool doubtful = false;     // hardly anything but such calls, and nothing tells how many make a step
+  bool of_parts = false;     // its stretches are parts of steps
+};
+
+// How many calls that move much groups make in each stretch that reduce much in any.
+class Reductions {
+ public:
+  Reductions(absl::Span<const CallKind> kinds, size_t stretches) : kinds_(kinds), stretches_(stretches) {
+    for (const CallKind& kind : kinds) {
+      if (kind.reduces && !kind.slight) of_family_[kind.family].assign(stretches_, 0);
+    }
+  }
+
+  void Note(size_t kind, size_t stretch) {
+    if (kinds_[kind].slight) return;
+    const auto found = of_family_.find(kinds_[kind].family);
+    if (found != of_family_.end()) ++found->second[stretch];
+  }
+
+  bool CutSteps() const {
+    return std::any_of(of_family_.begin(), of_family_.end(),
+                       [](const auto& family) { return ComesWithEachOfSeveral(family.second); });
+  }
+
+ private:
+  // Its calls lie in one of two, three, ... stretches, always of as many, and a few that end a step behind the anchor.
+  static bool ComesWithEachOfSeveral(const std::vector<uint32_t>& calls) {
+    const uint32_t most = calls.empty() ? 0 : *std::max_element(calls.begin(), calls.end());
+    if (most == 0) return false;
+    std::map<size_t, size_t> gaps;
+    size_t last = calls.size(), all = 0;
+    for (size_t stretch = 0; stretch < calls.size(); ++stretch) {
+      if (2 * calls[stretch] >= most) {
+        if (last < stretch) ++gaps[stretch - last], ++all;
+        last = stretch;
+        continue;
+      }
+      const bool may_be_left = stretch == 0 || last + 1 == stretch;
+      const double left = may_be_left ? kMinorPart * static_cast<double>(most) : 0;
+      if (static_cast<double>(calls[stretch]) > left) return false;
+    }
+    return all >= kMinStretches && std::any_of(gaps.begin(), gaps.end(), [all](const auto& gap) {
+             return gap.first > 1 && static_cast<double>(gap.second) >= kAllButFew * static_cast<double>(all);
+           });
+  }
+
+  absl::Span<const CallKind> kinds_;
+  const size_t stretches_;
+  std::map<int32_t, std::vector<uint32_t>> of_family_;  // by stretch
 };
 
 // Cuts the history behind the calls at `ends`.
@@ -49,12 +97,14 @@ Candidate Cut(const CallHistory& history, const std::vector<size_t>& ends) {
   std::vector<size_t> seen_in(history.kinds.size(), 0);  // number of the stretch, from 1
   std::vector<size_t> holding(history.kinds.size(), 0);  // stretches
   std::map<uint64_t, std::pair<size_t, size_t>> shapes;  // set of kinds -> stretches, kinds
+  Reductions reductions(history.kinds, ends.empty() ? 0 : ends.size() - 1);
   Candidate cut;
   for (size_t stretch = 1; stretch < ends.size(); ++stretch) {
     uint64_t shape = 0;
     size_t held = 0;
     for (size_t i = ends[stretch - 1] + 1; i <= ends[stretch]; ++i) {
       const auto kind = static_cast<size_t>(history.calls[i]);
+      reductions.Note(kind, stretch - 1);
       if (seen_in[kind] == stretch) continue;
       seen_in[kind] = stretch;
       ++holding[kind];
@@ -68,6 +118,7 @@ Candidate Cut(const CallHistory& history, const std::vector<size_t>& ends) {
     cut.held.push_back(held);
   }
   cut.stretches = cut.held.size();
+  cut.of_parts = reductions.CutSteps();
   size_t typical = 0;
   for (const auto& [set, count] : shapes) {
     if (count.first > typical || (count.first == typical && count.second > cut.kinds_held)) {
@@ -172,8 +223,11 @@ const Candidate* BestOf(const std::vector<Candidate>& candidates, const CallHist
   const bool any_sure = std::any_of(candidates.begin(), candidates.end(), [&](const Candidate& candidate) {
     return !candidate.doubtful && holds_enough(candidate);
   });
+  const bool any_whole = std::any_of(candidates.begin(), candidates.end(), [&](const Candidate& candidate) {
+    return !candidate.of_parts && holds_enough(candidate);
+  });
   const auto serves = [&](const Candidate& candidate) {
-    return holds_enough(candidate) && !(any_sure && candidate.doubtful);
+    return holds_enough(candidate) && !(any_sure && candidate.doubtful) && !(any_whole && candidate.of_parts);
   };
   for (const Candidate& candidate : candidates) {
     if (serves(candidate)) most_stretches = std::max(most_stretches, candidate.stretches);

@@ -2,7 +2,9 @@
 //
 // Each kind of call is tried: where it comes several times per step, the last of them counts (anchor_period.h). Of
 // those that cut the history into most stretches, that hold nearly all kinds and connect all peers, one that comes once
-// per step is taken before others, then the one of the largest group. Pure. Cost O(calls x kinds).
+// per step is taken before others, then the one of the largest group. Where groups that reduce much do hardly anything
+// but in every second, third, ... stretch, stretches are micro-batches: gradients are summed up at the end of a step.
+// Pure. Cost O(calls x kinds).
 
 #ifndef LOCKSTEP_DETECTOR_STEPS_STEP_ANCHOR_H_
 #define LOCKSTEP_DETECTOR_STEPS_STEP_ANCHOR_H_
@@ -20,8 +22,10 @@ namespace lockstep {
 // among equals (the size of its group; 0 = never, it is one-sided).
 struct CallKind {
   int32_t weight = 0;
-  bool sized = false;   // its calls are of one known size
-  bool slight = false;  // moves next to nothing: a loss, a norm, a barrier. What a step holds does not depend on it
+  bool sized = false;    // its calls are of one known size
+  bool slight = false;   // moves next to nothing: a loss, a norm, a barrier. What a step holds does not depend on it
+  bool reduces = false;  // it sums up what members have, as gradients are
+  int32_t family = -1;   // of groups that make such calls (communicator_families.h)
 };
 
 struct CallHistory {

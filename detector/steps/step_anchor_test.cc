@@ -60,6 +60,29 @@ TEST(StepAnchorTest, OfTwoStepsOfMicrobatchesNothingIsSaid) {
   EXPECT_EQ(AnchorOf({1, 1, 1, 0, 2, 1, 1, 1, 0, 2, 1, 1}, kinds).kind, 1);
 }
 
+// Gathers and reductions of shards in each of two micro-batches, those of replicas in the second, a norm behind it.
+TEST(StepAnchorTest, WhatIsReducedInEverySecondStretchOnlyEndsAStep) {
+  std::vector<int32_t> step;
+  for (const bool last : {false, true}) {
+    step.insert(step.end(), 14, 1);
+    for (int layer = 0; layer < 6; ++layer) {
+      step.insert(step.end(), {0, 1});
+      if (last) step.push_back(2);
+    }
+    step.push_back(0);
+  }
+  step.insert(step.end(), {2, 3});
+  const std::vector<int32_t> calls = Repeat(step, 20);
+  std::vector<CallKind> kinds = {{4, true}, {4, true}, {32, true}, {128, true, /*slight=*/true}};
+  EXPECT_EQ(AnchorOf(calls, kinds).kind, 0) << "nobody knows what the third is for";
+  kinds[2].reduces = true;
+  kinds[2].family = 2;
+  EXPECT_EQ(AnchorOf(calls, kinds).kind, 3);
+  kinds[1].family = 2;
+  EXPECT_EQ(AnchorOf(calls, kinds).kind, 0)
+      << "the same groups have calls in the other as well: an evaluation has more";
+}
+
 // Ranks that agree on a loss every fifth step do not make steps five times as long.
 TEST(StepAnchorTest, ACallThatMovesNextToNothingMakesNoStepLonger) {
   std::vector<int32_t> calls;
@@ -154,6 +177,10 @@ class Reference {
       return stretches.size() < 2 || KindsHeld(kind) == 0 || 5 * KindsHeld(kind) < 4 * most_kinds ||
              3 * static_cast<size_t>(full) < 2 * stretches.size() || Parts(kind) > fewest_parts;
     });
+    const auto cuts_no_steps = [this](int32_t kind) { return !CutsSteps(kind); };
+    if (std::any_of(candidates.begin(), candidates.end(), cuts_no_steps)) {
+      std::erase_if(candidates, [this](int32_t kind) { return CutsSteps(kind); });
+    }
     size_t most_stretches = 0;
     for (const int32_t kind : candidates) {
       most_stretches = std::max(most_stretches, StretchesAt(EndsOf(kind)).size());
@@ -239,6 +266,40 @@ class Reference {
     return 2 * static_cast<size_t>(most) < stretches.size() ? 0 : held;
   }
 
+  // Whether groups that reduce much make calls in equally far stretches, nine times in ten, and hardly any behind them.
+  bool CutsSteps(int32_t kind) const {
+    const std::vector<size_t> ends = EndsOf(kind);
+    for (const CallKind& reducing : kinds_) {
+      if (!reducing.reduces || reducing.slight) continue;
+      std::vector<size_t> counts;
+      for (size_t i = 1; i < ends.size(); ++i) {
+        size_t& count = counts.emplace_back();
+        for (size_t at = ends[i - 1] + 1; at <= ends[i]; ++at) {
+          const CallKind& call = kinds_[static_cast<size_t>(calls_[at])];
+          count += !call.slight && call.family == reducing.family ? 1 : 0;
+        }
+      }
+      const size_t most = counts.empty() ? 0 : *std::max_element(counts.begin(), counts.end());
+      std::vector<size_t> with;
+      bool others_have_none = true;
+      for (size_t i = 0; most > 0 && i < counts.size(); ++i) {
+        const bool behind = i == 0 || 2 * counts[i - 1] >= most;
+        if (2 * counts[i] >= most) {
+          with.push_back(i);
+        } else if (counts[i] > 0 && (!behind || 4 * counts[i] > most)) {
+          others_have_none = false;
+        }
+      }
+      if (!others_have_none) continue;
+      for (size_t apart = 2; with.size() > 2 && apart < counts.size(); ++apart) {
+        size_t as_far = 0;
+        for (size_t i = 1; i < with.size(); ++i) as_far += with[i] - with[i - 1] == apart ? 1 : 0;
+        if (10 * as_far >= 9 * (with.size() - 1)) return true;
+      }
+    }
+    return false;
+  }
+
   size_t Parts(int32_t kind) const {
     const Stretches stretches = StretchesAt(EndsOf(kind), /*slight_ones=*/true);
     const auto with = std::count_if(stretches.begin(), stretches.end(),
@@ -267,7 +328,8 @@ TEST(StepAnchorTest, AgreesWithTheDefinitionOnRandomHistories) {
     Random random(seed);
     std::vector<CallKind> kinds(2 + random.Below(7));
     for (CallKind& kind : kinds) {
-      kind = {static_cast<int32_t>(random.Below(4)), /*sized=*/true, /*slight=*/random.Below(5) == 0};
+      kind = {static_cast<int32_t>(random.Below(4)), /*sized=*/true, /*slight=*/random.Below(5) == 0,
+              /*reduces=*/random.Below(4) == 0, /*family=*/static_cast<int32_t>(random.Below(6))};
     }
     const auto any = [&] { return static_cast<int32_t>(random.Below(kinds.size())); };
     std::vector<int32_t> batch, once, calls;
