@@ -55,5 +55,14 @@ TEST(TellingSizesTest, WhatEachBatchDecidesDoesNot) {
   EXPECT_FALSE(SizesTell(bytes));
 }
 
+// Three calls of each layer, and sizes that go with the length of the sequence.
+TEST(TellingSizesTest, WhatLastsForAStepDoesNotThoughItIsInOrderThere) {
+  std::vector<uint64_t> bytes;
+  for (uint64_t step = 0; step < 20; ++step) {
+    for (int layer = 0; layer < 4; ++layer) bytes.insert(bytes.end(), {1000 + step, 3000 + 3 * step, 2000 + 2 * step});
+  }
+  EXPECT_FALSE(SizesTell(bytes));
+}
+
 }  // namespace
 }  // namespace lockstep
