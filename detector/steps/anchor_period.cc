@@ -13,6 +13,8 @@ namespace {
 constexpr size_t kMinLong = 3;
 // A long stretch holds a usual one and as much besides: one layer at least.
 constexpr int64_t kTimesUsual = 2;
+// Of so many anchors one may be lost, and it is still the same step.
+constexpr size_t kTellsLost = 8;
 // A pause of a quarter of the time between checkpoints behind every fourth step is dearer than anybody pays.
 constexpr size_t kMinEqualBuckets = 4;
 
@@ -47,7 +49,13 @@ uint32_t AnchorsPerStep(absl::Span<const int64_t> lengths, bool few_may_be_steps
   if (extra.size() < kMinLong) return 1;
   const auto period =
       std::max_element(gaps.begin(), gaps.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  const auto recurs = static_cast<double>(period->second) >= kAllButFew * static_cast<double>(extra.size() - 1);
+  // A lost record makes one of many fewer.
+  size_t as_many = 0;
+  for (const auto& [gap, count] : gaps) {
+    const size_t apart = gap > period->first ? gap - period->first : period->first - gap;
+    as_many += apart * kTellsLost <= period->first ? count : 0;
+  }
+  const auto recurs = static_cast<double>(as_many) >= kAllButFew * static_cast<double>(extra.size() - 1);
   const auto usual = static_cast<double>(UsualLength(lengths));
   const double forward = static_cast<double>(UsualLength(extra)) - usual;
   const double step = forward + usual * static_cast<double>(period->first);

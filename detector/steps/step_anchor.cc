@@ -26,6 +26,8 @@ constexpr size_t kMinStretches = 2;
 constexpr double kEqualCounts = kFew;
 // Checkpoints are further apart than this many calls, of histories that make hardly any other.
 constexpr size_t kMaxDoubtfulPeriod = 64;
+// Of steps, to one with an evaluation. By judgement, not measured.
+constexpr size_t kTimesFewer = 10;
 // Of calls that are the same one period later, where records are lost:
 constexpr double kMinAlike = kAllButFew;
 
@@ -48,16 +50,26 @@ struct Candidate {
 // How many calls that move much groups make in each stretch that reduce much in any.
 class Reductions {
  public:
-  Reductions(absl::Span<const CallKind> kinds, size_t stretches) : kinds_(kinds), stretches_(stretches) {
+  // `family`: of the anchor.
+  Reductions(absl::Span<const CallKind> kinds, int32_t family, size_t stretches)
+      : kinds_(kinds), family_(family), stretches_(stretches) {
     for (const CallKind& kind : kinds) {
       if (kind.reduces && !kind.slight) of_family_[kind.family].assign(stretches_, 0);
     }
   }
 
+  // Of the calls of a stretch, in their order. What comes before other calls and those of the anchor's groups still
+  // ends the stretch before.
   void Note(size_t kind, size_t stretch) {
-    if (kinds_[kind].slight) return;
+    if (stretch != stretch_) {
+      stretch_ = stretch;
+      is_end_ = true;
+    }
     const auto found = of_family_.find(kinds_[kind].family);
-    if (found != of_family_.end()) ++found->second[stretch];
+    const bool reduces = found != of_family_.end() && kinds_[kind].family != family_;
+    is_end_ = is_end_ && (kinds_[kind].slight || reduces);
+    if (kinds_[kind].slight || found == of_family_.end() || (is_end_ && stretch == 0)) return;
+    ++found->second[is_end_ ? stretch - 1 : stretch];
   }
 
   bool CutSteps() const {
@@ -66,7 +78,7 @@ class Reductions {
   }
 
  private:
-  // Its calls lie in one of two, three, ... stretches, always of as many, and a few that end a step behind the anchor.
+  // Its calls lie in one of two, three, ... stretches, always of as many.
   static bool ComesWithEachOfSeveral(const std::vector<uint32_t>& calls) {
     const uint32_t most = calls.empty() ? 0 : *std::max_element(calls.begin(), calls.end());
     if (most == 0) return false;
@@ -78,9 +90,7 @@ class Reductions {
         last = stretch;
         continue;
       }
-      const bool may_be_left = stretch == 0 || last + 1 == stretch;
-      const double left = may_be_left ? kMinorPart * static_cast<double>(most) : 0;
-      if (static_cast<double>(calls[stretch]) > left) return false;
+      if (static_cast<double>(calls[stretch]) > kFew * static_cast<double>(most)) return false;
     }
     return all >= kMinStretches && std::any_of(gaps.begin(), gaps.end(), [all](const auto& gap) {
              return gap.first > 1 && static_cast<double>(gap.second) >= kAllButFew * static_cast<double>(all);
@@ -88,7 +98,10 @@ class Reductions {
   }
 
   absl::Span<const CallKind> kinds_;
+  const int32_t family_;
   const size_t stretches_;
+  size_t stretch_ = SIZE_MAX;
+  bool is_end_ = true;
   std::map<int32_t, std::vector<uint32_t>> of_family_;  // by stretch
 };
 
@@ -97,7 +110,8 @@ Candidate Cut(const CallHistory& history, const std::vector<size_t>& ends) {
   std::vector<size_t> seen_in(history.kinds.size(), 0);  // number of the stretch, from 1
   std::vector<size_t> holding(history.kinds.size(), 0);  // stretches
   std::map<uint64_t, std::pair<size_t, size_t>> shapes;  // set of kinds -> stretches, kinds
-  Reductions reductions(history.kinds, ends.empty() ? 0 : ends.size() - 1);
+  const int32_t family = ends.empty() ? -1 : history.kinds[static_cast<size_t>(history.calls[ends.front()])].family;
+  Reductions reductions(history.kinds, family, ends.empty() ? 0 : ends.size() - 1);
   Candidate cut;
   for (size_t stretch = 1; stretch < ends.size(); ++stretch) {
     uint64_t shape = 0;
@@ -202,12 +216,37 @@ bool RepeatsItself(absl::Span<const int32_t> calls, int32_t kind) {
   return static_cast<double>(alike) >= kMinAlike * static_cast<double>(calls.size() - period);
 }
 
+// What cuts as often as one that cuts steps into parts, or more often, does the same.
+void MarkParts(std::vector<Candidate>* candidates) {
+  size_t parts = SIZE_MAX;
+  for (const Candidate& candidate : *candidates) {
+    if (candidate.of_parts) parts = std::min(parts, candidate.stretches);
+  }
+  for (Candidate& candidate : *candidates) {
+    const bool as_many = static_cast<double>(candidate.stretches) >= kAllButFew * static_cast<double>(parts);
+    candidate.of_parts = candidate.of_parts || as_many;
+  }
+}
+
+// Where gradients are reduced by several calls of a kind, which cut steps for certain, what comes in a tenth of these
+// only is an evaluation's: a step need not hold its kinds.
+size_t LeastStretches(const std::vector<Candidate>& candidates, const CallHistory& history) {
+  size_t steps = 0;
+  for (const Candidate& candidate : candidates) {
+    const CallKind& kind = history.kinds[static_cast<size_t>(candidate.anchor.kind)];
+    const bool reduces = kind.reduces && !kind.slight && candidate.anchor.per_step > 1;
+    if (reduces && !candidate.of_parts) steps = std::max(steps, candidate.stretches);
+  }
+  return steps / kTimesFewer;
+}
+
 // Of the candidates with most stretches, that hold nearly all kinds and connect as many peers as those of any: one that
 // comes once per step, then the heaviest; nullptr = none.
 const Candidate* BestOf(const std::vector<Candidate>& candidates, const CallHistory& history) {
   size_t most_kinds = 0, most_stretches = 0, fewest_parts = SIZE_MAX;
+  const size_t least_stretches = std::max(kMinStretches, LeastStretches(candidates, history));
   for (const Candidate& candidate : candidates) {
-    if (candidate.stretches < kMinStretches) continue;
+    if (candidate.stretches < least_stretches) continue;
     most_kinds = std::max(most_kinds, candidate.kinds_held);
     fewest_parts = std::min(fewest_parts, candidate.parts);
   }
@@ -264,6 +303,7 @@ StepAnchor FindAnchor(const CallHistory& whole, bool agree) {
     std::vector<size_t> held = candidates.back().held;
     if (!agree && !held.empty()) candidates.back().kinds_held = LowerMedian(&held);
   }
+  MarkParts(&candidates);
   const Candidate* const best = BestOf(candidates, history);
   if (best == nullptr) return {};
   // Two steps of several micro-batches: what comes once per step has come twice, too seldom for an anchor, and what

@@ -161,11 +161,22 @@ class Reference {
   // The kind; -1 = none.
   int32_t Find() const {
     std::vector<int32_t> candidates;
-    size_t most_kinds = 0, fewest_parts = 2;
+    size_t most_kinds = 0, fewest_parts = 2, sure_steps = 0, parts = SIZE_MAX;
     for (int32_t kind = 0; kind < static_cast<int32_t>(kinds_.size()); ++kind) {
       if (CountOf(kind) <= 2 || Weight(kind) == 0) continue;
       candidates.push_back(kind);
-      if (StretchesAt(EndsOf(kind)).size() < 2) continue;
+      if (CutsSteps(kind)) parts = std::min(parts, StretchesAt(EndsOf(kind)).size());
+    }
+    const auto are_parts = [&](int32_t kind) {
+      return static_cast<double>(StretchesAt(EndsOf(kind)).size()) >= 0.9 * static_cast<double>(parts);
+    };
+    for (const int32_t kind : candidates) {
+      const CallKind& call = kinds_[static_cast<size_t>(kind)];
+      if (!call.reduces || call.slight || PerStep(kind) == 1 || are_parts(kind)) continue;
+      sure_steps = std::max(sure_steps, StretchesAt(EndsOf(kind)).size());
+    }
+    for (const int32_t kind : candidates) {
+      if (StretchesAt(EndsOf(kind)).size() < std::max<size_t>(2, sure_steps / 10)) continue;
       most_kinds = std::max(most_kinds, KindsHeld(kind));
       fewest_parts = std::min(fewest_parts, Parts(kind));
     }
@@ -177,10 +188,7 @@ class Reference {
       return stretches.size() < 2 || KindsHeld(kind) == 0 || 5 * KindsHeld(kind) < 4 * most_kinds ||
              3 * static_cast<size_t>(full) < 2 * stretches.size() || Parts(kind) > fewest_parts;
     });
-    const auto cuts_no_steps = [this](int32_t kind) { return !CutsSteps(kind); };
-    if (std::any_of(candidates.begin(), candidates.end(), cuts_no_steps)) {
-      std::erase_if(candidates, [this](int32_t kind) { return CutsSteps(kind); });
-    }
+    if (!std::all_of(candidates.begin(), candidates.end(), are_parts)) std::erase_if(candidates, are_parts);
     size_t most_stretches = 0;
     for (const int32_t kind : candidates) {
       most_stretches = std::max(most_stretches, StretchesAt(EndsOf(kind)).size());
@@ -266,27 +274,34 @@ class Reference {
     return 2 * static_cast<size_t>(most) < stretches.size() ? 0 : held;
   }
 
-  // Whether groups that reduce much make calls in equally far stretches, nine times in ten, and hardly any behind them.
+  // Whether groups that reduce much make calls in equally far stretches, nine times in ten, and hardly any in others.
+  // What such groups call before all others is of the stretch before.
   bool CutsSteps(int32_t kind) const {
     const std::vector<size_t> ends = EndsOf(kind);
     for (const CallKind& reducing : kinds_) {
       if (!reducing.reduces || reducing.slight) continue;
       std::vector<size_t> counts;
       for (size_t i = 1; i < ends.size(); ++i) {
-        size_t& count = counts.emplace_back();
+        counts.push_back(0);
+        bool is_end = true;
         for (size_t at = ends[i - 1] + 1; at <= ends[i]; ++at) {
           const CallKind& call = kinds_[static_cast<size_t>(calls_[at])];
-          count += !call.slight && call.family == reducing.family ? 1 : 0;
+          const bool of_others = call.family != kinds_[static_cast<size_t>(kind)].family &&
+                                 std::any_of(kinds_.begin(), kinds_.end(), [&](const CallKind& other) {
+                                   return other.reduces && !other.slight && other.family == call.family;
+                                 });
+          is_end = is_end && (call.slight || of_others);
+          if (call.slight || call.family != reducing.family || (is_end && i == 1)) continue;
+          ++(is_end ? counts[i - 2] : counts[i - 1]);
         }
       }
       const size_t most = counts.empty() ? 0 : *std::max_element(counts.begin(), counts.end());
       std::vector<size_t> with;
       bool others_have_none = true;
       for (size_t i = 0; most > 0 && i < counts.size(); ++i) {
-        const bool behind = i == 0 || 2 * counts[i - 1] >= most;
         if (2 * counts[i] >= most) {
           with.push_back(i);
-        } else if (counts[i] > 0 && (!behind || 4 * counts[i] > most)) {
+        } else if (10 * counts[i] > most) {
           others_have_none = false;
         }
       }
