@@ -26,8 +26,6 @@ constexpr size_t kMinStretches = 2;
 constexpr double kEqualCounts = kFew;
 // Checkpoints are further apart than this many calls, of histories that make hardly any other.
 constexpr size_t kMaxDoubtfulPeriod = 64;
-// Of steps, to one with an evaluation. By judgement, not measured.
-constexpr size_t kTimesFewer = 10;
 // Of calls that are the same one period later, where records are lost:
 constexpr double kMinAlike = kAllButFew;
 
@@ -237,7 +235,7 @@ size_t LeastStretches(const std::vector<Candidate>& candidates, const CallHistor
     const bool reduces = kind.reduces && !kind.slight && candidate.anchor.per_step > 1;
     if (reduces && !candidate.of_parts) steps = std::max(steps, candidate.stretches);
   }
-  return steps / kTimesFewer;
+  return static_cast<size_t>(kFew * static_cast<double>(steps));
 }
 
 // Of the candidates with most stretches, that hold nearly all kinds and connect as many peers as those of any: one that
