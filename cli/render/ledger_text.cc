@@ -67,9 +67,10 @@ std::string LedgerShareText(const wire::LedgerShare& share) {
   const double lost = share.measured_seconds() - share.reference_seconds();
   const double unexplained = std::max(share.unexplained_seconds(), 0.0);
   return absl::StrCat("In the mean of all steps seen until ", WallText(share.seen_wall_ns()), ", ",
-                      SecondsText(share.measured_seconds()), ", ", ShareText(lost), " was lost: ",
-                      ShareText(share.seconds()), " to this, ", ShareText(lost - share.seconds() - unexplained),
-                      " to other findings, ", ShareText(unexplained), " unexplained.");
+                      SecondsText(share.measured_seconds()), ", ", ShareText(lost),
+                      " was lost: ", ShareText(share.seconds()), " to this, ",
+                      ShareText(lost - share.seconds() - unexplained), " to other findings, ", ShareText(unexplained),
+                      " unexplained.");
 }
 
 std::string WhatIfText(const wire::Job& job, int width, bool coloured) {

@@ -15,8 +15,6 @@ constexpr size_t kMinLong = 3;
 constexpr int64_t kTimesUsual = 2;
 // Of so many anchors one may be lost, and it is still the same step.
 constexpr size_t kTellsLost = 8;
-// A pause of a quarter of the time between checkpoints behind every fourth step is dearer than anybody pays.
-constexpr size_t kMinEqualBuckets = 4;
 
 // The lower middle one: of two stretches per step, one is long.
 int64_t UsualLength(absl::Span<const int64_t> lengths) {
@@ -35,7 +33,7 @@ std::vector<char> LongStretches(absl::Span<const int64_t> lengths) {
   return is_long;
 }
 
-uint32_t AnchorsPerStep(absl::Span<const int64_t> lengths, bool few_may_be_steps) {
+uint32_t AnchorsPerStep(absl::Span<const int64_t> lengths) {
   const std::vector<char> is_long = LongStretches(lengths);
   std::map<size_t, size_t> gaps;
   std::vector<int64_t> extra;
@@ -59,8 +57,7 @@ uint32_t AnchorsPerStep(absl::Span<const int64_t> lengths, bool few_may_be_steps
   const auto usual = static_cast<double>(UsualLength(lengths));
   const double forward = static_cast<double>(UsualLength(extra)) - usual;
   const double step = forward + usual * static_cast<double>(period->first);
-  const double least = few_may_be_steps && period->first < kMinEqualBuckets ? kMainPart : kMinorPart;
-  return recurs && forward >= least * step ? static_cast<uint32_t>(period->first) : 1;
+  return recurs && forward >= kMinorPart * step ? static_cast<uint32_t>(period->first) : 1;
 }
 
 }  // namespace lockstep

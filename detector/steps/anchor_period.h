@@ -21,9 +21,8 @@
 namespace lockstep {
 
 // `lengths`: of each stretch between two anchors that follow each other, oldest first: its calls, with the later
-// anchor, or its time in any unit. `few_may_be_steps`: each of few anchors may be one, and the long stretch hold a
-// checkpoint, unless it is most of the time, which nobody pays. 1 = a step has one anchor, as far as these tell.
-uint32_t AnchorsPerStep(absl::Span<const int64_t> lengths, bool few_may_be_steps = false);
+// anchor, or its time in any unit. 1 = a step has one anchor, as far as these tell.
+uint32_t AnchorsPerStep(absl::Span<const int64_t> lengths);
 
 // By stretch: 1 = much longer than usual, as the one that a step begins with.
 std::vector<char> LongStretches(absl::Span<const int64_t> lengths);

@@ -8,6 +8,7 @@
 #include "base/shares.h"
 #include "detector/model/trace.h"
 #include "detector/steps/anchor_period.h"
+#include "detector/steps/reduction_counts.h"
 
 namespace lockstep {
 namespace {
@@ -24,6 +25,8 @@ constexpr double kMinFullShare = 2.0 / 3;
 constexpr size_t kMinStretches = 2;
 // Lost records make counts of once-per-step calls differ.
 constexpr double kEqualCounts = kFew;
+// A pause of a quarter of the time between checkpoints behind every fourth step is dearer than anybody pays.
+constexpr uint32_t kMinEqualBuckets = 4;
 // Checkpoints are further apart than this many calls, of histories that make hardly any other.
 constexpr size_t kMaxDoubtfulPeriod = 64;
 // Of calls that are the same one period later, where records are lost:
@@ -45,71 +48,13 @@ struct Candidate {
   bool of_parts = false;     // its stretches are parts of steps
 };
 
-// How many calls that move much groups make in each stretch that reduce much in any.
-class Reductions {
- public:
-  // `family`: of the anchor.
-  Reductions(absl::Span<const CallKind> kinds, int32_t family, size_t stretches)
-      : kinds_(kinds), family_(family), stretches_(stretches) {
-    for (const CallKind& kind : kinds) {
-      if (kind.reduces && !kind.slight) of_family_[kind.family].assign(stretches_, 0);
-    }
-  }
-
-  // Of the calls of a stretch, in their order. What comes before other calls and those of the anchor's groups still
-  // ends the stretch before.
-  void Note(size_t kind, size_t stretch) {
-    if (stretch != stretch_) {
-      stretch_ = stretch;
-      is_end_ = true;
-    }
-    const auto found = of_family_.find(kinds_[kind].family);
-    const bool reduces = found != of_family_.end() && kinds_[kind].family != family_;
-    is_end_ = is_end_ && (kinds_[kind].slight || reduces);
-    if (kinds_[kind].slight || found == of_family_.end() || (is_end_ && stretch == 0)) return;
-    ++found->second[is_end_ ? stretch - 1 : stretch];
-  }
-
-  bool CutSteps() const {
-    return std::any_of(of_family_.begin(), of_family_.end(),
-                       [](const auto& family) { return ComesWithEachOfSeveral(family.second); });
-  }
-
- private:
-  // Its calls lie in one of two, three, ... stretches, always of as many.
-  static bool ComesWithEachOfSeveral(const std::vector<uint32_t>& calls) {
-    const uint32_t most = calls.empty() ? 0 : *std::max_element(calls.begin(), calls.end());
-    if (most == 0) return false;
-    std::map<size_t, size_t> gaps;
-    size_t last = calls.size(), all = 0;
-    for (size_t stretch = 0; stretch < calls.size(); ++stretch) {
-      if (2 * calls[stretch] >= most) {
-        if (last < stretch) ++gaps[stretch - last], ++all;
-        last = stretch;
-        continue;
-      }
-      if (static_cast<double>(calls[stretch]) > kFew * static_cast<double>(most)) return false;
-    }
-    return all >= kMinStretches && std::any_of(gaps.begin(), gaps.end(), [all](const auto& gap) {
-             return gap.first > 1 && static_cast<double>(gap.second) >= kAllButFew * static_cast<double>(all);
-           });
-  }
-
-  absl::Span<const CallKind> kinds_;
-  const int32_t family_;
-  const size_t stretches_;
-  size_t stretch_ = SIZE_MAX;
-  bool is_end_ = true;
-  std::map<int32_t, std::vector<uint32_t>> of_family_;  // by stretch
-};
-
 // Cuts the history behind the calls at `ends`.
 Candidate Cut(const CallHistory& history, const std::vector<size_t>& ends) {
   std::vector<size_t> seen_in(history.kinds.size(), 0);  // number of the stretch, from 1
   std::vector<size_t> holding(history.kinds.size(), 0);  // stretches
   std::map<uint64_t, std::pair<size_t, size_t>> shapes;  // set of kinds -> stretches, kinds
   const int32_t family = ends.empty() ? -1 : history.kinds[static_cast<size_t>(history.calls[ends.front()])].family;
-  Reductions reductions(history.kinds, family, ends.empty() ? 0 : ends.size() - 1);
+  ReductionCounts reductions(history.kinds, family, ends.empty() ? 0 : ends.size() - 1);
   Candidate cut;
   for (size_t stretch = 1; stretch < ends.size(); ++stretch) {
     uint64_t shape = 0;
@@ -130,7 +75,7 @@ Candidate Cut(const CallHistory& history, const std::vector<size_t>& ends) {
     cut.held.push_back(held);
   }
   cut.stretches = cut.held.size();
-  cut.of_parts = reductions.CutSteps();
+  cut.of_parts = reductions.TellParts();
   size_t typical = 0;
   for (const auto& [set, count] : shapes) {
     if (count.first > typical || (count.first == typical && count.second > cut.kinds_held)) {
@@ -167,6 +112,22 @@ std::vector<int64_t> Differences(const std::vector<size_t>& places, const At& at
   return differences;
 }
 
+// Of few calls of one known size each may be a step, and the long stretch a checkpoint. But not where the call behind
+// it was handed over long before it began: then GPUs are at work for longer than such a step takes.
+bool GpusWork(const CallHistory& history, const std::vector<size_t>& places, const std::vector<int64_t>& lengths) {
+  const std::vector<char> is_long = LongStretches(lengths);
+  std::vector<int64_t> at_work = lengths;
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    const int64_t launched_ns = history.launched_ns[places[i + 1]], begun_ns = history.begun_ns[places[i + 1]];
+    const bool known = launched_ns != kNoTime && begun_ns != kNoTime;
+    if (is_long[i] != 0) at_work[i] = known ? std::min(lengths[i], begun_ns - launched_ns) : 0;
+  }
+  const std::vector<char> still_long = LongStretches(at_work);
+  const auto before = std::count(is_long.begin(), is_long.end(), 1);
+  const auto after = std::count(still_long.begin(), still_long.end(), 1);
+  return static_cast<double>(after) >= kMainPart * static_cast<double>(before);
+}
+
 // Of several calls of the kind per step, those behind which the next step begins, with its long stretch.
 Candidate CutAt(const CallHistory& history, int32_t kind) {
   const std::vector<size_t> places = PlacesOf(history.calls, kind);
@@ -185,10 +146,11 @@ Candidate CutAt(const CallHistory& history, int32_t kind) {
   for (const StretchMeasure measure : {StretchMeasure::kLaunches, StretchMeasure::kBegins}) {
     if (anchor.per_step > 1 || !of_many) break;
     lengths = lengths_by(measure);
-    anchor.per_step = AnchorsPerStep(lengths, /*few_may_be_steps=*/is_sized);
+    anchor.per_step = AnchorsPerStep(lengths);
     anchor.measure = measure;
   }
-  if (anchor.per_step == 1) anchor.measure = StretchMeasure::kCalls;
+  const bool few_by_time = anchor.measure != StretchMeasure::kCalls && is_sized && anchor.per_step < kMinEqualBuckets;
+  if (few_by_time && !GpusWork(history, places, lengths)) anchor = {.kind = kind};
   std::vector<size_t> ends = places;
   if (anchor.per_step > 1) {
     ends.clear();

@@ -2,9 +2,10 @@
 //
 // Each kind of call is tried: where it comes several times per step, the last of them counts (anchor_period.h). Of
 // those that cut the history into most stretches, that hold nearly all kinds and connect all peers, one that comes once
-// per step is taken before others, then the one of the largest group. Where groups that reduce much do hardly anything
-// but in every second, third, ... stretch, stretches are micro-batches: gradients are summed up at the end of a step.
-// Pure. Cost O(calls x kinds).
+// per step is taken before others, then the one of the largest group. Stretches that are micro-batches of a step
+// (reduction_counts.h) serve only where nothing else does. Where several calls of one kind reduce gradients, and so cut
+// steps for certain, a step need not hold the kinds of what comes in a tenth of them: evaluations. Pure. Cost O(calls x
+// kinds).
 
 #ifndef LOCKSTEP_DETECTOR_STEPS_STEP_ANCHOR_H_
 #define LOCKSTEP_DETECTOR_STEPS_STEP_ANCHOR_H_
@@ -15,18 +16,9 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "detector/steps/call_kind.h"
 
 namespace lockstep {
-
-// Of one call: what kind it is (equal calls have equal kinds, numbered from 0), and how well it serves as an anchor
-// among equals (the size of its group; 0 = never, it is one-sided).
-struct CallKind {
-  int32_t weight = 0;
-  bool sized = false;    // its calls are of one known size
-  bool slight = false;   // moves next to nothing: a loss, a norm, a barrier. What a step holds does not depend on it
-  bool reduces = false;  // it sums up what members have, as gradients are
-  int32_t family = -1;   // of groups that make such calls (communicator_families.h)
-};
 
 struct CallHistory {
   absl::Span<const int32_t> calls;        // kinds, oldest first; each below kinds.size()

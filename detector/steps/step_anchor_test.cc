@@ -144,6 +144,17 @@ TEST(StepAnchorTest, WhereNothingButOneKindIsCalledTimeTells) {
   EXPECT_EQ(by_begin.per_step, 7u);
   EXPECT_EQ(by_begin.measure, StretchMeasure::kBegins);
 
+  // Two buckets of one size, if the host had handed over the first of them long before; else a checkpoint.
+  const std::vector<int32_t> pairs(24, 0);
+  std::vector<int64_t> launched_ns, begun_ns;
+  for (int64_t i = 0; i < 24; ++i) {
+    begun_ns.push_back(1000 + i / 2 * 100 + i % 2 * 10);
+    launched_ns.push_back(begun_ns.back() - 60);
+  }
+  EXPECT_EQ(FindAnchor({pairs, launched_ns, begun_ns, sized, parts}).per_step, 2u);
+  for (int64_t& at : launched_ns) at += 45;
+  EXPECT_EQ(FindAnchor({pairs, launched_ns, begun_ns, sized, parts}).per_step, 1u);
+
   const StepAnchor beside = AnchorOf(Repeat({0, 0, 0, 0, 0, 0, 0, 1}, 12), {{8}, {8, false, /*slight=*/true}});
   EXPECT_EQ(beside.kind, 1);
   EXPECT_EQ(AnchorOf(calls, kinds).per_step, 1u) << "nothing tells";
@@ -297,15 +308,16 @@ class Reference {
       }
       const size_t most = counts.empty() ? 0 : *std::max_element(counts.begin(), counts.end());
       std::vector<size_t> with;
-      bool others_have_none = true;
+      size_t others = 0, others_with_calls = 0;
       for (size_t i = 0; most > 0 && i < counts.size(); ++i) {
         if (2 * counts[i] >= most) {
           with.push_back(i);
-        } else if (10 * counts[i] > most) {
-          others_have_none = false;
+        } else {
+          ++others;
+          others_with_calls += counts[i] > 0 ? 1 : 0;
         }
       }
-      if (!others_have_none) continue;
+      if (10 * others_with_calls > others) continue;
       for (size_t apart = 2; with.size() > 2 && apart < counts.size(); ++apart) {
         size_t as_far = 0;
         for (size_t i = 1; i < with.size(); ++i) as_far += with[i] - with[i - 1] == apart ? 1 : 0;
