@@ -244,6 +244,16 @@ TEST(CounterfactualGainTest, TransfersThatAreSlowAtTimesAreRemovedInThoseSteps) 
   EXPECT_NEAR(gain.steps_affected, 1.0 / kEvery, 0.05);
   EXPECT_NEAR(gain.seconds_per_step, kUsual * (kRatio - 1), 0.1 * kUsual * (kRatio - 1));
   EXPECT_NEAR(gain.step_seconds, kWork + kUsual * kRatio, 0.1 * kWork);
+  EXPECT_NEAR(gain.other_seconds, kWork + kUsual, 0.01 * kWork);
+  const double lost = kUsual * (kRatio - 1) / kEvery;
+  EXPECT_NEAR(gain.slowdown(), lost / (kWork + kUsual + lost), 0.01) << "of the mean step";
+}
+
+TEST(CounterfactualGainTest, IsAShareOfTheMeanStepSinceTheOnset) {
+  CounterfactualGain gain{.seconds_per_step = 1, .step_seconds = 2, .other_seconds = 1, .steps_affected = 0.25};
+  EXPECT_DOUBLE_EQ(gain.slowdown(), 0.25 / 1.25);
+  gain.other_seconds = 0;
+  EXPECT_DOUBLE_EQ(gain.slowdown(), 0.25 / 2) << "no other step is known";
 }
 
 }  // namespace

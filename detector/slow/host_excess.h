@@ -20,7 +20,8 @@
 
 namespace lockstep {
 
-// Adds such ranks, where their host has no suspect yet. Keeps the order.
+// Adds such ranks, where their host has no suspect yet, or in the place of those that are slow at times and lose less
+// in the mean. Keeps the order.
 void AddHostExcess(const Trace& trace, const JobRoles& roles, const OwnProfile& profile, const StepTable& steps,
                    const PersistenceOptions& options, std::vector<Suspect>* suspects);
 

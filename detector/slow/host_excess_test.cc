@@ -77,6 +77,19 @@ TEST_F(HostExcessTest, AHostWithASuspectIsLeftToIt) {
   EXPECT_EQ(Find({{.rank = kSlow * static_cast<int32_t>(kOfHost)}}).size(), 1u);
 }
 
+TEST_F(HostExcessTest, WhatARankShowsAtTimesIsThePartOfAHostThatLosesMore) {
+  for (size_t i = 0; i < kOfHost; ++i) Slow(kSlow * kOfHost + i, kNoise);
+  Suspect at_times{.rank = kSlow * static_cast<int32_t>(kOfHost),
+                   .excess_seconds = 5 * kNoise,
+                   .share_of_steps = 0.1,
+                   .slow_above_seconds = 2 * kNoise};
+  const std::vector<Suspect> suspects = Find({at_times});
+  EXPECT_GE(suspects.size(), kOfHost - 1);
+  for (const Suspect& suspect : suspects) EXPECT_FALSE(suspect.in_some_steps());
+  at_times.share_of_steps = 0.5;
+  EXPECT_EQ(Find({at_times}).size(), 1u) << "it loses more than the host does";
+}
+
 TEST_F(HostExcessTest, RanksWithoutPeersElsewhereDoNotCount) {
   peers_.roles.classes.clear();
   for (size_t rank = 0; rank < kRanks; ++rank) {

@@ -277,6 +277,7 @@ std::vector<SlowCause> GroupSuspects(const Trace& trace, const JobRoles& roles, 
     });
     const bool whole = alike.size() > 1 && has_peers_elsewhere &&
                        alike.size() * 2 >= static_cast<size_t>(ranks_of_host[static_cast<size_t>(host)]);
+    for (const Suspect& suspect : alike) suspected[static_cast<size_t>(suspect.rank)] |= whole ? 1 : 0;
     if (whole) causes.push_back({.whole_host = true, .suspects = std::move(alike)});
     for (auto rest = whole ? weaker : own.begin(); rest != own.end(); ++rest) causes.push_back({.suspects = {*rest}});
   }

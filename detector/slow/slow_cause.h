@@ -2,7 +2,8 @@
 //
 // Suspects of one host form one cause when they are at least two, at least half of the host's ranks in the job, and
 // about equally slow: what ranks of a host share is the host, and its stretch is the longest of theirs but for a
-// quarter. The kind follows from where the excess sits, compared with the peers:
+// quarter. One that is slow in some steps brings the ranks of its host that are so in nearly all of the same steps. The
+// kind follows from where the excess sits, compared with the peers:
 //   - in the one longest interval of the step, surely out of proportion to its length, and the host launches what is
 //     behind it as much later: the rank waits for its input;
 //   - in intervals at whose end the host issued the next operation only just then: the host is late;

@@ -173,6 +173,25 @@ TEST_F(SlowCauseTest, SingleRanksBringNobodyElse) {
   EXPECT_EQ(causes[0].suspects.size(), 1u);
 }
 
+// By themselves ranks 5 and 6 may be slow in too few steps to be suspects.
+TEST_F(SlowCauseTest, RanksThatAreSlowInTheSameFewStepsAreTheirHost) {
+  for (const size_t rank : {4, 5, 6}) Stall(rank, 3);
+  Suspect at_times = SuspectOf(4);
+  at_times.share_of_steps = 3.0 / (kSteps - kOnset);
+  at_times.slow_above_seconds = kStall / 2;
+  const std::vector<SlowCause> causes = GroupSuspects(trace_, roles_, profile_, {at_times});
+  ASSERT_EQ(causes.size(), 1u);
+  EXPECT_TRUE(causes[0].whole_host);
+  ASSERT_EQ(causes[0].suspects.size(), 3u);
+  for (const Suspect& suspect : causes[0].suspects) EXPECT_TRUE(suspect.in_some_steps());
+
+  for (const size_t rank : {5, 6}) {
+    for (size_t step = kOnset; step < kSteps; ++step) profile_.excess[rank * kSteps + step] = 0;
+    for (size_t step = kSteps - 3; step < kSteps; ++step) profile_.excess[rank * kSteps + step] = kStall;
+  }
+  EXPECT_FALSE(GroupSuspects(trace_, roles_, profile_, {at_times})[0].whole_host) << "in other steps";
+}
+
 TEST_F(SlowCauseTest, OnsetsThatLostRecordsMayHideAreOfOneEvent) {
   SlowCause early{.suspects = {SuspectOf(0)}};
   SlowCause late{.suspects = {SuspectOf(4)}};
