@@ -9,7 +9,6 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
-#include "base/shares.h"
 #include "detector/network/path_class.h"
 #include "detector/network/slow_paths.h"
 #include "detector/network/transfer_stall.h"
@@ -76,10 +75,7 @@ class Writer {
   void AddCulprits(const PathCause& cause, Verdict* verdict) const {
     const bool few = cause.kind == PathCauseKind::kGroup ? IsFewOf(cause.ranks.size(), trace_.ranks.size())
                                                          : IsFewOf(cause.hosts.size(), trace_.hosts.size());
-    // Of more than four, each is more likely not to be it.
-    const bool of_group = cause.kind == PathCauseKind::kGroup || cause.kind == PathCauseKind::kHosts;
-    const bool likely = !of_group || kMinorPart * static_cast<double>(cause.hosts.size()) <= 1;
-    if (!few || !likely || !cause.told_apart) return;
+    if (!few) return;
     switch (cause.kind) {
       case PathCauseKind::kSend:
       case PathCauseKind::kReceive:
@@ -109,7 +105,9 @@ class Writer {
       case PathCauseKind::kInside:
       case PathCauseKind::kFabric:
         for (const int32_t host : cause.hosts) {
-          verdict->culprits.push_back({.host = HostName(host), .confidence = kLikelyConfidence});
+          verdict->culprits.push_back(
+              {.host = HostName(host),
+               .confidence = cause.told_apart ? kLikelyConfidence : 1.0 / static_cast<double>(cause.hosts.size())});
         }
         return;
     }

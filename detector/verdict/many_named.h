@@ -2,7 +2,8 @@
 //
 // Of more than a quarter of a job's hosts none is to blame: what they have in common is. Where ranks are named, as
 // those of a group, their share of the ranks counts as well, since a group may span all hosts with one GPU of each.
-// Two, the ends of a link, may always be named.
+// Two, the ends of a link, may always be named. Of more than four hosts that nothing tells apart each is three times as
+// likely not to be it: they are not named either.
 //
 // Hangs have rules of their own (hang/hang_search.h): who died, is silent, or called something else is told, however
 // many they are. So have places (counters/place_diagnosis.h), which name what is in them. Pure.

@@ -57,6 +57,24 @@ TEST(ManyNamedTest, NoClassButHangsAccusesMoreThanAQuarterOfTheHosts) {
   }
 }
 
+TEST(ManyNamedTest, OfHostsThatNothingTellsApartFourAreNamedAndNotFive) {
+  constexpr JobSize kLarge = {.hosts = 40, .ranks = 320};
+  const auto named = [&](int count, double confidence) {
+    std::vector<Culprit> culprits = HostsNamed(count);
+    for (Culprit& culprit : culprits) culprit.confidence = confidence;
+    return Naming(VerdictScope::kNetwork, VerdictClass::kGroupSlow, culprits, kLarge).culprits.size();
+  };
+  EXPECT_EQ(named(4, 1.0 / 4), 4u);
+  EXPECT_EQ(named(5, 1.0 / 5), 0u);
+  EXPECT_EQ(named(5, 0.8), 5u) << "each is behind the switch";
+  // Of a tensor group on two hosts each is as likely as the other.
+  std::vector<Culprit> ranks;
+  for (int rank = 0; rank < 8; ++rank) {
+    ranks.push_back({.host = absl::StrCat("h", rank / 4), .rank = rank, .confidence = 1.0 / 8});
+  }
+  EXPECT_EQ(Naming(VerdictScope::kNetwork, VerdictClass::kGroupSlow, ranks, kLarge).culprits.size(), 8u);
+}
+
 TEST(ManyNamedTest, OfAGroupTheRanksCount) {
   const auto named = [](std::vector<Culprit> culprits, const JobSize& job) {
     return Naming(VerdictScope::kNetwork, VerdictClass::kGroupSlow, std::move(culprits), job).culprits.size();
