@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "base/median.h"
@@ -44,16 +45,20 @@ double LeadSeconds(const Trace& trace, uint32_t operation) {
   return static_cast<double>(behind.start_ns - behind.enqueue_ns) * 1e-9;
 }
 
+std::vector<size_t> StretchOf(const Suspect& suspect) {
+  std::vector<size_t> steps(static_cast<size_t>(suspect.last_step - suspect.first_step + 1));
+  std::iota(steps.begin(), steps.end(), static_cast<size_t>(suspect.first_step));
+  return steps;
+}
+
 // Of its stretch; all of them where none is as slow as is said of it.
 std::vector<size_t> SlowSteps(const OwnProfile& profile, const Suspect& suspect) {
-  std::vector<size_t> all, slow;
+  std::vector<size_t> slow = StretchOf(suspect);
   const size_t row = static_cast<size_t>(suspect.rank) * profile.steps;
-  for (auto step = static_cast<size_t>(suspect.first_step); step <= static_cast<size_t>(suspect.last_step); ++step) {
-    all.push_back(step);
-    const auto excess = static_cast<double>(profile.excess[row + step]);
-    if (excess >= kComparable * suspect.excess_seconds) slow.push_back(step);
-  }
-  return slow.empty() ? all : slow;
+  std::erase_if(slow, [&](size_t step) {
+    return !(static_cast<double>(profile.excess[row + step]) >= kComparable * suspect.excess_seconds);
+  });
+  return slow.empty() ? StretchOf(suspect) : slow;
 }
 
 Usual UsualOf(const Trace& trace, const OwnProfile& profile, const std::vector<size_t>& steps, size_t rank) {
@@ -112,15 +117,17 @@ Usual UsualOfPeers(const Trace& trace, const JobRoles& roles, const OwnProfile& 
           .apart = MedianInPlace(&apart)};
 }
 
-// Medians over those steps of a stretch in which the rank is about as slow as the one whose stretch it is; no steps
-// where these are too few.
+// Medians over those steps of a stretch in which the rank is about as slow as the one whose stretch it is, and which is
+// slow in all of them or in some; no steps where these are too few.
 Suspect AsSlowAs(const Suspect& strongest, const OwnProfile& profile, int32_t rank) {
+  const bool at_times = strongest.in_some_steps();
+  const double least_share = at_times ? kNearlyAll : kMinShownShare;
   Suspect other = strongest;
   other.rank = rank;
+  if (at_times) other.slow_above_seconds = kComparable * strongest.slow_above_seconds;
   std::vector<double> excess, own;
   size_t known = 0;
-  const auto first = static_cast<size_t>(strongest.first_step);
-  for (size_t step = first; step <= static_cast<size_t>(strongest.last_step); ++step) {
+  for (const size_t step : at_times ? SlowSteps(profile, strongest) : StretchOf(strongest)) {
     const size_t at = static_cast<size_t>(rank) * profile.steps + step;
     if (std::isnan(profile.excess[at])) continue;
     ++known;
@@ -129,11 +136,11 @@ Suspect AsSlowAs(const Suspect& strongest, const OwnProfile& profile, int32_t ra
     excess.push_back(static_cast<double>(profile.excess[at]));
   }
   const bool enough =
-      excess.size() >= kMinShown && static_cast<double>(excess.size()) >= kMinShownShare * static_cast<double>(known);
+      excess.size() >= kMinShown && static_cast<double>(excess.size()) >= least_share * static_cast<double>(known);
   other.steps = enough ? static_cast<int32_t>(excess.size()) : 0;
   other.excess_seconds = MedianInPlace(&excess);
   other.own_seconds = MedianInPlace(&own);
-  other.before_seconds = SecondsBefore(profile, static_cast<size_t>(rank), first);
+  other.before_seconds = SecondsBefore(profile, static_cast<size_t>(rank), static_cast<size_t>(strongest.first_step));
   return other;
 }
 
@@ -159,59 +166,24 @@ void DateTogether(const OwnProfile& profile, SlowCause* cause) {
   }
 }
 
-// A rank of its host that is slow in nearly all of the steps in which the strongest is, slow in some steps only; no
-// steps if it is not. By itself it may be slow in too few to be a suspect.
-Suspect SlowTogetherWith(const Suspect& strongest, const OwnProfile& profile, int32_t rank) {
-  Suspect other = strongest;
-  other.rank = rank;
-  std::vector<double> excess, own;
-  size_t known = 0;
-  for (const size_t step : SlowSteps(profile, strongest)) {
-    const size_t at = static_cast<size_t>(rank) * profile.steps + step;
-    if (std::isnan(profile.excess[at])) continue;
-    ++known;
-    const double of_strongest =
-        static_cast<double>(profile.Row(profile.excess, static_cast<size_t>(strongest.rank))[step]);
-    if (static_cast<double>(profile.excess[at]) < kComparable * of_strongest) continue;
-    own.push_back(static_cast<double>(profile.shared[at]));
-    excess.push_back(static_cast<double>(profile.excess[at]));
-  }
-  const bool together =
-      excess.size() >= kMinShown && static_cast<double>(excess.size()) >= kNearlyAll * static_cast<double>(known);
-  other.steps = together ? strongest.steps : 0;
-  other.slow_above_seconds = kComparable * strongest.slow_above_seconds;
-  other.excess_seconds = MedianInPlace(&excess);
-  other.own_seconds = MedianInPlace(&own);
-  other.before_seconds = SecondsBefore(profile, static_cast<size_t>(rank), static_cast<size_t>(other.first_step));
-  return other;
-}
-
-void AddSlowTogether(const Trace& trace, const JobRoles& roles, const OwnProfile& profile,
-                     const std::vector<char>& suspected, std::vector<Suspect>* alike) {
-  const Suspect strongest = alike->front();
-  if (!strongest.in_some_steps()) return;
+// The other ranks of a host that are as slow in some steps as its strongest suspect, though not in so many that they
+// would be suspects by themselves. Where records are lost, what is slow may lie beside them, in most of the steps of
+// one rank in thousands; and what comes and goes is rare. Removing the fault of the host removes theirs too.
+std::vector<Suspect> RestOfHost(const Trace& trace, const JobRoles& roles, const OwnProfile& profile,
+                                const std::vector<char>& suspected, const Suspect& strongest) {
+  std::vector<Suspect> rest;
   const int32_t host = trace.ranks[static_cast<size_t>(strongest.rank)].host;
   for (const int32_t peer : roles.PeersOf(static_cast<size_t>(strongest.rank))) {
     const auto rank = static_cast<size_t>(peer);
     if (trace.ranks[rank].host != host || suspected[rank] != 0) continue;
-    const Suspect other = SlowTogetherWith(strongest, profile, peer);
-    if (other.steps > 0) alike->push_back(other);
+    Suspect other = AsSlowAs(strongest, profile, peer);
+    if (other.steps > 0) rest.push_back(std::move(other));
   }
+  return rest;
 }
 
-// The other ranks of a slow host that are as slow in some steps, though not in so many that they would be suspects by
-// themselves: where records are lost, what is slow may lie beside them, in most of the steps of one rank in thousands.
-// Removing the fault of the host removes theirs too.
-void AddRestOfHost(const Trace& trace, const JobRoles& roles, const OwnProfile& profile,
-                   const std::vector<char>& suspected, SlowCause* cause) {
-  const Suspect strongest = cause->suspects.front();
-  const int32_t host = trace.ranks[static_cast<size_t>(strongest.rank)].host;
-  for (const int32_t peer : roles.PeersOf(static_cast<size_t>(strongest.rank))) {
-    const auto rank = static_cast<size_t>(peer);
-    if (trace.ranks[rank].host != host || suspected[rank] != 0) continue;
-    const Suspect other = AsSlowAs(strongest, profile, peer);
-    if (other.steps > 0) cause->suspects.push_back(other);
-  }
+void Append(std::vector<Suspect> more, std::vector<Suspect>* suspects) {
+  suspects->insert(suspects->end(), more.begin(), more.end());
 }
 
 void Classify(const Trace& trace, const JobRoles& roles, const OwnProfile& profile, const std::vector<char>& suspected,
@@ -270,7 +242,7 @@ std::vector<SlowCause> GroupSuspects(const Trace& trace, const JobRoles& roles, 
     const auto weaker = std::find_if(
         own.begin(), own.end(), [comparable](const Suspect& suspect) { return suspect.excess_seconds < comparable; });
     std::vector<Suspect> alike(own.begin(), weaker);
-    AddSlowTogether(trace, roles, profile, suspected, &alike);
+    if (own.front().in_some_steps()) Append(RestOfHost(trace, roles, profile, suspected, own.front()), &alike);
     // Without peers elsewhere nothing says that the host is slow: those of its ranks that are not may be the odd ones.
     const bool has_peers_elsewhere = std::any_of(alike.begin(), alike.end(), [&](const Suspect& suspect) {
       return have_peers_elsewhere[static_cast<size_t>(suspect.rank)] != 0;
@@ -284,7 +256,7 @@ std::vector<SlowCause> GroupSuspects(const Trace& trace, const JobRoles& roles, 
   for (SlowCause& cause : causes) {
     if (!cause.whole_host) continue;
     DateTogether(profile, &cause);
-    AddRestOfHost(trace, roles, profile, suspected, &cause);
+    Append(RestOfHost(trace, roles, profile, suspected, cause.suspects.front()), &cause.suspects);
   }
   for (SlowCause& cause : causes) Classify(trace, roles, profile, suspected, &cause);
   std::stable_sort(causes.begin(), causes.end(), [](const SlowCause& a, const SlowCause& b) {
