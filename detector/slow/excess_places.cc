@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "base/check.h"
-#include "detector/stats/even_places.h"
 
 namespace lockstep {
 namespace {
@@ -26,13 +25,20 @@ float MiddleAt(const std::vector<absl::Span<const float>>& peers, size_t interva
 std::vector<absl::Span<const float>> SamplePeers(size_t rank, const std::vector<int32_t>& peers,
                                                  const std::vector<char>& left_out,
                                                  absl::FunctionRef<absl::Span<const float>(size_t rank)> own_of) {
-  std::vector<absl::Span<const float>> all;
-  for (const int32_t one : peers) {
-    const auto peer = static_cast<size_t>(one);
-    if (peer != rank && left_out[peer] == 0 && own_of(peer).size() == own_of(rank).size()) all.push_back(own_of(peer));
-  }
   std::vector<absl::Span<const float>> sample;
-  for (const size_t place : EvenPlaces(all.size(), kMostPlacePeers)) sample.push_back(all[place]);
+  const size_t intervals = own_of(rank).size();
+  const auto tells = [&](int32_t one) {
+    const auto peer = static_cast<size_t>(one);
+    return peer != rank && left_out[peer] == 0 && own_of(peer).size() == intervals;
+  };
+  // The first that tells of each part of them.
+  const size_t parts = std::min(peers.size(), kMostPlacePeers);
+  for (size_t part = 0; part < parts; ++part) {
+    const auto begin = peers.begin() + static_cast<std::ptrdiff_t>(part * peers.size() / parts);
+    const auto end = peers.begin() + static_cast<std::ptrdiff_t>((part + 1) * peers.size() / parts);
+    const auto found = std::find_if(begin, end, tells);
+    if (found != end) sample.push_back(own_of(static_cast<size_t>(*found)));
+  }
   return sample;
 }
 

@@ -271,26 +271,27 @@ void StepReplay::TrustGroupsLess(const TraceAnalysis& analysis) {
   }
 }
 
-void StepReplay::Shorten(const Counterfactual::OwnTime& changed, const std::vector<char>& changes, size_t lane) {
+void StepReplay::Shorten(const Counterfactual::OwnTime& changed, size_t lane) {
   const auto rank = static_cast<size_t>(changed.rank);
   const auto own_of = [this](size_t one) { return OwnOf(one); };
   shortened_.assign(OwnOf(rank).begin(), OwnOf(rank).end());
   const double own_seconds = std::accumulate(shortened_.begin(), shortened_.end(), 0.0);
   TakeOffExcess((1 - static_cast<double>(changed.scale)) * own_seconds + static_cast<double>(changed.less),
-                SamplePeers(rank, analysis_->roles.PeersOf(rank), changes, own_of), absl::MakeSpan(shortened_));
+                SamplePeers(rank, analysis_->roles.PeersOf(rank), shortens_, own_of), absl::MakeSpan(shortened_));
   for (size_t i = 0; i < shortened_.size(); ++i) own_[first_node_[rank] + i][lane] = shortened_[i];
 }
 
 void StepReplay::Prepare(const Counterfactual& counterfactual, size_t lane) {
-  CHECK(counterfactual.own_of_node.empty() || counterfactual.own_of_node.size() == recorded_own_.size());
+  CHECK(counterfactual.own_of_node.empty() ||
+        (counterfactual.own.empty() && counterfactual.own_of_node.size() == recorded_own_.size()));
   const std::vector<float>& own = counterfactual.own_of_node.empty() ? recorded_own_ : counterfactual.own_of_node;
   for (size_t node = 0; node < own.size(); ++node) own_[node][lane] = own[node];
   for (size_t meeting = 0; meeting < instance_.size(); ++meeting) {
     meetings_[meeting].transfer[lane] = recorded_transfer_[meeting];
   }
-  std::vector<char> changes(first_node_.size(), 0);
-  for (const Counterfactual::OwnTime& changed : counterfactual.own) changes[static_cast<size_t>(changed.rank)] = 1;
-  for (const Counterfactual::OwnTime& changed : counterfactual.own) Shorten(changed, changes, lane);
+  shortens_.assign(first_node_.size(), 0);
+  for (const Counterfactual::OwnTime& changed : counterfactual.own) shortens_[static_cast<size_t>(changed.rank)] = 1;
+  for (const Counterfactual::OwnTime& changed : counterfactual.own) Shorten(changed, lane);
   for (const Counterfactual::Channel& changed : counterfactual.channels) {
     const OperationChannel& channel = analysis_->matched.channels[static_cast<size_t>(changed.channel)];
     for (uint32_t i = 0; i < channel.instances; ++i) {

@@ -14,8 +14,9 @@
 // not known if the lost member came last: then what the nearest complete ones of its channel took is the better guess.
 //
 // Preparing costs O(operations of the step), and so does each replay (tens of nanoseconds per operation, no allocation
-// after the first). Going through the graph is what costs: two counterfactuals are replayed for the price of one. Not
-// thread-safe: a replay reuses its buffers, for further steps as well. The analysis must outlive it.
+// after the first but for ranks that work less). Going through the graph is what costs: two counterfactuals are
+// replayed for the price of one. Not thread-safe: a replay reuses its buffers, for further steps as well. The analysis
+// must outlive it.
 
 #ifndef LOCKSTEP_DETECTOR_SLOW_STEP_REPLAY_H_
 #define LOCKSTEP_DETECTOR_SLOW_STEP_REPLAY_H_
@@ -46,7 +47,7 @@ struct Counterfactual {
   };
   std::vector<OwnTime> own;
   std::vector<Channel> channels;
-  std::vector<float> own_of_node;  // instead of the recorded own times; empty = those
+  std::vector<float> own_of_node;  // instead of the recorded own times, and of `own`; empty = those
 };
 
 class StepReplay {
@@ -112,7 +113,7 @@ class StepReplay {
   absl::Span<const float> OwnOf(size_t rank) const {
     return absl::MakeConstSpan(recorded_own_).subspan(first_node_[rank], first_node_[rank + 1] - first_node_[rank]);
   }
-  void Shorten(const Counterfactual::OwnTime& changed, const std::vector<char>& changes, size_t lane);
+  void Shorten(const Counterfactual::OwnTime& changed, size_t lane);
   void Restart();
   void Arrive(uint32_t node);
   // Those that go on from its end, or from its beginning.
@@ -157,7 +158,8 @@ class StepReplay {
   std::vector<float> recorded_own_;            // by node
   std::vector<float> duration_;                // by node; negative = lost
   std::vector<Lengths> own_;                   // by node, of a run
-  std::vector<float> shortened_;               // of one rank
+  std::vector<float> shortened_;               // of one rank, of a run
+  std::vector<char> shortens_;                 // by rank, of a run
   std::vector<uint32_t> first_node_;           // by rank, one past the last at the end
   std::vector<Meeting> meetings_;              // and one behind the last
   std::vector<uint32_t> member_;               // nodes, by meeting
