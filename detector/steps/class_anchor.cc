@@ -67,8 +67,6 @@ void MarkSlight(const std::vector<AnchorCall>& calls, std::vector<std::vector<in
     const bool is_quick = !known && static_cast<double>(usual_ns[kind]) < kSlightTime * longest_ns;
     const bool is_small = call.bytes > 0 && call.bytes < kMuchBytes;
     (*kinds)[kind].slight = call.kind == OperationKind::kBarrier || is_quick || is_small;
-    (*kinds)[kind].reduces = call.kind == OperationKind::kAllReduce || call.kind == OperationKind::kReduceScatter;
-    (*kinds)[kind].family = call.family;
   }
   // Where nothing else is called, it has to do.
   const bool all = std::all_of(kinds->begin(), kinds->end(), [](const CallKind& kind) { return kind.slight; });
@@ -99,7 +97,11 @@ RankHistory HistoryOf(const Trace& trace, const OperationInstances& matched, con
     if (added) {
       const size_t members = trace.communicators[static_cast<size_t>(operation.communicator)].members.size();
       history.calls.push_back({family, operation.kind, operation.bytes, by_bytes});
-      history.kinds.push_back({one_sided ? 0 : static_cast<int32_t>(members), by_bytes && operation.bytes > 0});
+      history.kinds.push_back(
+          {.weight = one_sided ? 0 : static_cast<int32_t>(members),
+           .sized = by_bytes && operation.bytes > 0,
+           .reduces = operation.kind == OperationKind::kAllReduce || operation.kind == OperationKind::kReduceScatter,
+           .family = family});
       transfers_ns.emplace_back();
     }
     std::vector<int64_t>& known = transfers_ns[static_cast<size_t>(it->second)];

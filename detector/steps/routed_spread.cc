@@ -90,6 +90,15 @@ class Sums {
     }
   }
 
+  // Of other groups.
+  void Add(const Sums& other) {
+    AddPlaces(other.routed_sums_, &routed_sums_);
+    for (size_t family = 0; family < either_sums_.size(); ++family) {
+      AddPlaces(other.either_sums_[family], &either_sums_[family]);
+    }
+    others_sum_.Add(other.others_sum_);
+  }
+
   RoutedSpread Result() const {
     std::vector<PlaceSum> places = routed_sums_;
     PlaceSum routed;
@@ -109,6 +118,11 @@ class Sums {
   }
 
  private:
+  static void AddPlaces(const std::vector<PlaceSum>& from, std::vector<PlaceSum>* into) {
+    if (into->size() < from.size()) into->resize(from.size());
+    for (size_t place = 0; place < from.size(); ++place) (*into)[place].Add(from[place]);
+  }
+
   size_t Kinds() const { return static_cast<size_t>(roles_.families) * kOperationKinds; }
 
   void AddMember(int32_t communicator, const StepRange& range, uint64_t first_routed) {
@@ -168,38 +182,28 @@ std::vector<int32_t> MembersOf(const Trace& trace, const JobRoles& roles, size_t
 
 RoutedSpread MeasureRoutedSpread(const Trace& trace, const JobRoles& roles, const StepTable& steps,
                                  const OwnTimes& times) {
-  Sums sums(trace, roles, steps, times);
+  Sums all(trace, roles, steps, times);
   const std::vector<int32_t> looked_at = StepsToLookAt(steps);
   size_t groups = 0;
+  std::vector<double> routed, unrouted;  // by group
   for (size_t c = 0; c < trace.communicators.size(); ++c) {
     const std::vector<int32_t> members = MembersOf(trace, roles, c);
     if (members.size() < 2) continue;
     ++groups;
-    for (const int32_t step : looked_at) sums.Add(static_cast<int32_t>(c), members, step);
-  }
-  if (groups == 0) return {};
-  RoutedSpread spread = sums.Result();
-  spread.groups = groups;
-  return spread;
-}
-
-bool RoutingDecides(const Trace& trace, const JobRoles& roles, const StepTable& steps, const OwnTimes& times) {
-  const std::vector<int32_t> looked_at = StepsToLookAt(steps);
-  std::vector<double> routed, unrouted;
-  for (size_t c = 0; c < trace.communicators.size(); ++c) {
-    const std::vector<int32_t> members = MembersOf(trace, roles, c);
-    if (members.size() < 2) continue;
     Sums sums(trace, roles, steps, times);
     for (const int32_t step : looked_at) sums.Add(static_cast<int32_t>(c), members, step);
-    const RoutedSpread spread = sums.Result();
-    if (spread.routed <= 0 || spread.unrouted <= 0) continue;
-    routed.push_back(spread.routed);
-    unrouted.push_back(spread.unrouted);
+    all.Add(sums);
+    const RoutedSpread of_group = sums.Result();
+    if (of_group.routed <= 0 || of_group.unrouted <= 0) continue;
+    routed.push_back(of_group.routed);
+    unrouted.push_back(of_group.unrouted);
   }
-  if (routed.empty()) return true;
+  if (groups == 0) return {};
+  RoutedSpread spread = all.Result();
+  spread.groups = groups;
   // A slow member makes the work of its group uneven, whatever it is.
-  const double of_even_ones = ElementAt(unrouted.size() / 4, &unrouted);
-  return MedianInPlace(&routed) > kAsEven * of_even_ones;
+  spread.decides = routed.empty() || MedianInPlace(&routed) > kAsEven * ElementAt(unrouted.size() / 4, &unrouted);
+  return spread;
 }
 
 }  // namespace lockstep

@@ -22,14 +22,11 @@
 
 namespace lockstep {
 
-// Zeros where nothing is routed, or nothing can be compared.
+// Zeros where nothing is routed, or nothing can be compared. Routing decides unless it spreads the work of the usual
+// group no more than batches, machines and noise do that of the evener ones: then AllToAlls exchange parts of sequences
+// (DeepSpeed-Ulysses, arXiv 2309.14509, section 3), and ranks have the same to do.
 RoutedSpread MeasureRoutedSpread(const Trace& trace, const JobRoles& roles, const StepTable& steps,
                                  const OwnTimes& times);
-
-// Whether routing decides what ranks do between AllToAlls. Where it spreads the work of the usual group no more than
-// batches, machines and noise do that of the evener ones, AllToAlls exchange parts of sequences (DeepSpeed-Ulysses,
-// arXiv 2309.14509, section 3), and ranks have the same to do. True where nothing can be compared.
-bool RoutingDecides(const Trace& trace, const JobRoles& roles, const StepTable& steps, const OwnTimes& times);
 
 }  // namespace lockstep
 

@@ -161,10 +161,7 @@ TEST_F(RoutedSpreadTest, WhereHardlyAnythingElseIsDoneAttentionBehindOtherOperat
 TEST_F(RoutedSpreadTest, WhereWorkBetweenAllToAllsIsAsEvenAsOtherWorkNoRoutingDecidesIt) {
   Random random(11);
   const Factor noise = [&](int32_t, int32_t, uint32_t) { return 1 + 0.02 * random.Gaussian(); };
-  const auto decides = [&](const Factor& work, const Factor& tensor) {
-    Measure(work, tensor);
-    return RoutingDecides(trace_, roles_, steps_, times_);
-  };
+  const auto decides = [&](const Factor& work, const Factor& tensor) { return Measure(work, tensor).decides; };
   EXPECT_FALSE(decides(noise, noise)) << "parts of sequences are exchanged";
   const Factor hot = [&](int32_t rank, int32_t step, uint32_t number) {
     return (0.9 + 0.1 * HotInTurn(rank, step, number)) * noise(rank, step, number);

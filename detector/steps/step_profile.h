@@ -33,7 +33,8 @@ enum class UnevenWork : uint8_t { kBatches, kExperts, kUnroutedBatches };
 struct RoutedSpread {
   double routed = 0;
   double unrouted = 0;
-  size_t groups = 0;  // 0 = nothing is routed
+  size_t groups = 0;    // 0 = nothing is routed
+  bool decides = true;  // what ranks do between AllToAlls; false: they exchange parts of sequences
 };
 
 struct StepProfile {

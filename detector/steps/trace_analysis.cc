@@ -87,7 +87,8 @@ TraceAnalysis AnalyseTrace(const Trace& trace, bool flip_lateness, Executor* exe
   analysis.times = MeasureOwnTimes(trace, analysis.matched, analysis.roles, analysis.steps, awaited,
                                    analysis.without_begins, executor);
   CountAwaitedEnds(trace, analysis.roles, analysis.steps, analysis.without_begins, executor, &analysis.times);
-  if (!RoutingDecides(trace, analysis.roles, analysis.steps, analysis.times)) {
+  analysis.routing = MeasureRoutedSpread(trace, analysis.roles, analysis.steps, analysis.times);
+  if (!analysis.routing.decides) {
     for (OwnInterval& interval : analysis.times.before) interval.routed = false;
   }
   analysis.profile =
@@ -105,9 +106,9 @@ StepProfile StructuralProfile(const TraceAnalysis& analysis) {
   profile.longest_seconds = analysis.profile.largest;
   const std::vector<int32_t>& experts = analysis.profile.expert_place;
   const bool routed = std::any_of(experts.begin(), experts.end(), [](int32_t place) { return place != 0; });
-  if (routed) {
+  if (routed && analysis.routing.decides) {
     profile.unrouted_seconds = analysis.profile.shared;
-    profile.routing = MeasureRoutedSpread(*analysis.trace, analysis.roles, analysis.steps, analysis.times);
+    profile.routing = analysis.routing;
   }
   const std::vector<int32_t> replicas = PlacesIn(*analysis.trace, analysis.roles, GroupRole::kData);
   const std::vector<int32_t> lanes = PlacesIn(*analysis.trace, analysis.roles, GroupRole::kTensor);

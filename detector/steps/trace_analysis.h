@@ -26,6 +26,7 @@ struct TraceAnalysis {
   std::vector<char> whole_steps;     // see whole_steps.h
   std::vector<char> without_begins;  // by rank: see begins_seen.h
   OwnTimes times;
+  RoutedSpread routing;
   OwnProfile profile;
 };
 

@@ -1,12 +1,16 @@
 #include "detector/steps/trace_analysis.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/random.h"
 #include "detector/model/input.h"
 #include "detector/model/trace.h"
 #include "detector/model/trace_builder.h"
+#include "detector/steps/own_profile.h"
 #include "gtest/gtest.h"
 
 namespace lockstep {
@@ -91,6 +95,70 @@ TEST(TraceAnalysisTest, AStepThatIsNotOverHasNoLength) {
   EXPECT_EQ(steps.step_seconds.back(), 0) << "not 20 ms, from an end to a launch";
   EXPECT_EQ(steps.usual.back(), 0);
   EXPECT_NEAR(steps.step_seconds[kSteps - 2], 0.11, 1e-9);
+}
+
+// Four groups of four ranks that exchange eight times a step, after 10 ms of work each, and one AllReduce of all after
+// 50 ms more. `times`: the work before an exchange is longer by.
+Trace ExchangingJob(const std::function<double(int32_t rank, int32_t exchange)>& times) {
+  constexpr int32_t kGroups = 4, kOfGroup = 4, kExchanges = 8;
+  Random random(7);
+  TraceBuilder builder("job");
+  std::vector<int32_t> groups, ranks;
+  const int32_t world = builder.AddCommunicator("world", "", kGroups * kOfGroup);
+  for (int32_t group = 0; group < kGroups; ++group) {
+    groups.push_back(builder.AddCommunicator(absl::StrCat("g", group), "", kOfGroup));
+    for (int32_t place = 0; place < kOfGroup; ++place) {
+      const int32_t number = group * kOfGroup + place;
+      ranks.push_back(builder.AddRank({.rank = number, .host = builder.AddHost(absl::StrCat("h", number))}));
+      builder.AddMember(world, number, ranks.back());
+      builder.AddMember(groups.back(), place, ranks.back());
+    }
+  }
+  std::vector<int64_t> now_ns(ranks.size(), kMilli);
+  const auto meet = [&](int32_t first, int32_t last, int32_t communicator, OperationKind kind, uint64_t sequence,
+                        const std::function<double(int32_t rank)>& work) {
+    std::vector<int64_t> starts_ns;
+    for (int32_t rank = first; rank < last; ++rank) {
+      const double milliseconds = 10 * work(rank) * (1 + 0.01 * random.Gaussian());
+      starts_ns.push_back(now_ns[static_cast<size_t>(rank)] + static_cast<int64_t>(milliseconds * kMilli));
+    }
+    const int64_t end_ns = *std::max_element(starts_ns.begin(), starts_ns.end()) + kMilli;
+    for (int32_t rank = first; rank < last; ++rank) {
+      const int64_t start_ns = starts_ns[static_cast<size_t>(rank - first)];
+      builder.Add(ranks[static_cast<size_t>(rank)], {.enqueue_ns = start_ns,
+                                                     .start_ns = start_ns,
+                                                     .end_ns = end_ns,
+                                                     .sequence = sequence,
+                                                     .bytes = 1 << 20,
+                                                     .communicator = communicator,
+                                                     .kind = kind});
+      now_ns[static_cast<size_t>(rank)] = end_ns;
+    }
+  };
+  for (int32_t step = 0; step < kSteps; ++step) {
+    for (int32_t exchange = 0; exchange < kExchanges; ++exchange) {
+      for (int32_t group = 0; group < kGroups; ++group) {
+        meet(group * kOfGroup, (group + 1) * kOfGroup, groups[static_cast<size_t>(group)], OperationKind::kAllToAll,
+             static_cast<uint64_t>(step * kExchanges + exchange), [&](int32_t rank) { return times(rank, exchange); });
+      }
+    }
+    meet(0, kGroups * kOfGroup, world, OperationKind::kAllReduce, static_cast<uint64_t>(step),
+         [](int32_t) { return 5.0; });
+  }
+  return builder.Build();
+}
+
+TEST(TraceAnalysisTest, WorkBetweenExchangesIsComparedUnlessRoutingDecidesIt) {
+  const auto shared_part = [](const Trace& trace) {
+    const OwnProfile profile = AnalyseTrace(trace, /*flip_lateness=*/false).profile;
+    const size_t cell = profile.steps / 2;
+    return static_cast<double>(profile.shared[cell] / profile.own[cell]);
+  };
+  const Trace sequences = ExchangingJob([](int32_t, int32_t) { return 1.0; });
+  EXPECT_NEAR(shared_part(sequences), 1, 1e-6);
+  const Trace experts = ExchangingJob(
+      [](int32_t rank, int32_t exchange) { return exchange % 2 == 1 && (rank + exchange / 2) % 4 == 0 ? 2.0 : 1.0; });
+  EXPECT_LT(shared_part(experts), 0.5);
 }
 
 }  // namespace
