@@ -249,6 +249,45 @@ TEST(CounterfactualGainTest, TransfersThatAreSlowAtTimesAreRemovedInThoseSteps) 
   EXPECT_NEAR(gain.slowdown(), lost / (kWork + kUsual + lost), 0.01) << "of the mean step";
 }
 
+// Ranks work 10 ms, meet, work 90 ms and meet again; one stalls for 30 ms before the first of them. Were it taken off
+// both of its pieces of work alike, the others would have 90 ms to do all the same.
+TEST(CounterfactualGainTest, AStallIsTakenOffWhereItIs) {
+  constexpr double kShort = 0.01, kLong = 0.09, kStall = 0.03;
+  Random random(3);
+  TraceBuilder builder("job");
+  const int32_t group = builder.AddCommunicator("dp", "", kRanks);
+  std::vector<int32_t> handles;
+  for (int32_t rank = 0; rank < kRanks; ++rank) {
+    handles.push_back(builder.AddRank({.rank = rank, .host = builder.AddHost(absl::StrCat("h", rank))}));
+    builder.AddMember(group, rank, handles.back());
+  }
+  double now = 1;
+  for (int32_t call = 0; call < 2 * kSteps; ++call) {
+    const bool first = call % 2 == 0, stalls = first && call >= 2 * kOnset;
+    std::vector<double> starts;
+    for (int32_t rank = 0; rank < kRanks; ++rank) {
+      const double work = (first ? kShort : kLong) * (1 + 0.005 * random.Gaussian());
+      starts.push_back(now + work + (stalls && rank == kSlowRank ? kStall : 0));
+    }
+    now = *std::max_element(starts.begin(), starts.end()) + kTransfer;
+    for (size_t rank = 0; rank < kRanks; ++rank) {
+      builder.Add(handles[rank], {.enqueue_ns = Nanos(starts[rank]),
+                                  .start_ns = Nanos(starts[rank]),
+                                  .end_ns = Nanos(now),
+                                  .sequence = static_cast<uint64_t>(call),
+                                  .bytes = first ? 4'000'000U : 25'000'000U,
+                                  .communicator = group,
+                                  .kind = OperationKind::kAllReduce});
+    }
+  }
+  const Trace trace = builder.Build();
+  const TraceAnalysis analysis = AnalyseTrace(trace, false);
+  const std::vector<Suspect> suspects = FindPersistentExcess(analysis.profile, analysis.roles, analysis.steps, {});
+  ASSERT_EQ(suspects.size(), 1u);
+  const std::vector<SlowCause> causes = GroupSuspects(trace, analysis.roles, analysis.profile, suspects);
+  EXPECT_NEAR(GainsOf(analysis, causes, {}, kMinCost).of_ranks[0].seconds_per_step, kStall, 0.1 * kStall);
+}
+
 TEST(CounterfactualGainTest, IsAShareOfTheMeanStepSinceTheOnset) {
   CounterfactualGain gain{.seconds_per_step = 1, .step_seconds = 2, .other_seconds = 1, .steps_affected = 0.25};
   EXPECT_DOUBLE_EQ(gain.slowdown(), 0.25 / 1.25);

@@ -190,6 +190,10 @@ TEST_F(SlowCauseTest, RanksThatAreSlowInTheSameFewStepsAreTheirHost) {
     for (size_t step = kSteps - 3; step < kSteps; ++step) profile_.excess[rank * kSteps + step] = kStall;
   }
   EXPECT_FALSE(GroupSuspects(trace_, roles_, profile_, {at_times})[0].whole_host) << "in other steps";
+  for (const size_t rank : {5, 6}) {
+    for (size_t step = kOnset; step < kOnset + 2; ++step) profile_.excess[rank * kSteps + step] = kStall;
+  }
+  EXPECT_FALSE(GroupSuspects(trace_, roles_, profile_, {at_times})[0].whole_host) << "in two of the three";
 }
 
 TEST_F(SlowCauseTest, OnsetsThatLostRecordsMayHideAreOfOneEvent) {

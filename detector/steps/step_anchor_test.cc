@@ -83,6 +83,43 @@ TEST(StepAnchorTest, WhatIsReducedInEverySecondStretchOnlyEndsAStep) {
       << "the same groups have calls in the other as well: an evaluation has more";
 }
 
+// Parts of sequences are exchanged forwards and backwards, in each of two micro-batches; sums over replicas come in the
+// second. A cut in the middle of the micro-batches has sums in each stretch, and is as fine as one that has not.
+TEST(StepAnchorTest, ACutAsFineAsMicrobatchesIsOneOfThem) {
+  std::vector<int32_t> step;
+  for (const bool last : {false, true}) {
+    for (int layer = 0; layer < 4; ++layer) step.insert(step.end(), {3, 0});
+    for (int layer = 0; layer < 4; ++layer) {
+      step.insert(step.end(), {1, 2});
+      if (last) step.push_back(4);
+    }
+  }
+  step.push_back(5);
+  std::vector<CallKind> kinds(4, {8, true, false, false, /*family=*/0});
+  kinds.push_back({64, true, false, /*reduces=*/true, /*family=*/1});
+  kinds.push_back({64, true, /*slight=*/true, /*reduces=*/true, /*family=*/2});
+  const StepAnchor anchor = AnchorOf(Repeat(step, 20), kinds);
+  EXPECT_EQ(anchor.kind, 5);
+  EXPECT_EQ(anchor.per_step, 1u);
+}
+
+// An evaluation behind every twelfth step makes calls of two sizes that no step makes.
+TEST(StepAnchorTest, AStepNeedNotHoldTheKindsOfEvaluations) {
+  std::vector<int32_t> calls;
+  for (int step = 0; step < 60; ++step) {
+    calls.insert(calls.end(), {0, 1, 0, 1, 0, 1, 2, 3, 4, 2, 3, 4, 2, 3, 4, 5});
+    if (step % 12 != 11) continue;
+    for (int batch = 0; batch < 12; ++batch) calls.insert(calls.end(), {6, 7});
+    calls.push_back(8);
+  }
+  std::vector<CallKind> kinds(4, {4, true, false, false, /*family=*/0});
+  kinds.push_back({16, true, false, /*reduces=*/true, /*family=*/1});
+  kinds.push_back({16, true, /*slight=*/true, false, /*family=*/2});
+  kinds.insert(kinds.end(), 2, {4, true, false, false, /*family=*/0});
+  kinds.push_back({16, true, /*slight=*/true, false, /*family=*/2});
+  EXPECT_EQ(AnchorOf(calls, kinds).kind, 5);
+}
+
 // Ranks that agree on a loss every fifth step do not make steps five times as long.
 TEST(StepAnchorTest, ACallThatMovesNextToNothingMakesNoStepLonger) {
   std::vector<int32_t> calls;
