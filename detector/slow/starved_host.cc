@@ -9,7 +9,7 @@
 
 #include "base/shares.h"
 #include "detector/slow/intermittent_excess.h"
-#include "detector/stats/order_statistics.h"
+#include "detector/slow/launch_lateness.h"
 #include "detector/stats/two_levels.h"
 
 namespace lockstep {
@@ -19,14 +19,10 @@ constexpr float kUnknown = std::numeric_limits<float>::quiet_NaN();
 constexpr size_t kMinRanks = 2;  // of a host: what one rank has is the rank's
 // Of the ranks of a host, in a step that tells: the majority.
 constexpr double kMinKnown = kMainPart;
-// Share of own time that peers may have launched late, and still be ahead: the smaller part.
-constexpr double kAhead = kMainPart;
 // Of what the mean rank of the host loses.
 constexpr double kTakesPart = kMinorPart;
 // Of the ranks of the host: the majority.
 constexpr double kMostOf = kMainPart;
-// Of a suspect's excess, that late launches explain: the main cause.
-constexpr double kMostOfExcess = kMainPart;
 constexpr double kQuickStep = 2;  // weight against that of a slow one: a stretch is slow in two steps of three
 
 struct Host {
@@ -47,9 +43,11 @@ class Search {
  public:
   Search(const Trace& trace, const JobRoles& roles, const OwnProfile& profile, const StepTable& steps,
          const PersistenceOptions& options)
-      : roles_(roles), profile_(profile), options_(options), least_(options.min_cost / 2 * steps.usual_seconds) {
-    late_.assign(profile.excess.size(), kUnknown);
-    for (const std::vector<int32_t>& peers : roles.classes) MeasureLate(peers);
+      : roles_(roles),
+        profile_(profile),
+        options_(options),
+        least_(options.min_cost / 2 * steps.usual_seconds),
+        late_(roles, profile) {
     hosts_.resize(trace.hosts.size());
     for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {
       const int32_t host = trace.ranks[rank].host;
@@ -71,45 +69,9 @@ class Search {
     return causes;
   }
 
-  // Whether most of what a rank is suspected of is that it launches late.
-  bool IsLateLaunch(const Suspect& suspect) const {
-    double late = 0, excess = 0;
-    for (int32_t step = suspect.first_step; step <= suspect.last_step; ++step) {
-      const auto at = static_cast<size_t>(step);
-      const float of_step = profile_.excess[At(suspect.rank, at)];
-      if (std::isnan(LateAt(suspect.rank, at)) || !(static_cast<double>(of_step) > suspect.slow_above_seconds))
-        continue;
-      late += static_cast<double>(LateAt(suspect.rank, at));
-      excess += static_cast<double>(of_step);
-    }
-    return late >= kMostOfExcess * excess;
-  }
+  const LaunchLateness& late() const { return late_; }
 
  private:
-  size_t At(int32_t rank, size_t step) const { return static_cast<size_t>(rank) * profile_.steps + step; }
-  float LateAt(int32_t rank, size_t step) const { return late_[At(rank, step)]; }
-
-  void MeasureLate(const std::vector<int32_t>& peers) {
-    std::vector<double> own, bound;
-    for (size_t step = 0; step < profile_.steps; ++step) {
-      own.clear();
-      bound.clear();
-      for (const int32_t peer : peers) {
-        if (std::isnan(profile_.own[At(peer, step)])) continue;
-        own.push_back(static_cast<double>(profile_.own[At(peer, step)]));
-        bound.push_back(static_cast<double>(profile_.host_bound[At(peer, step)]));
-      }
-      const double usual = MedianInPlace(&bound);
-      if (own.size() < kMinRanks || usual > kAhead * MedianInPlace(&own)) continue;
-      for (const int32_t peer : peers) {
-        const size_t at = At(peer, step);
-        if (std::isnan(profile_.excess[at])) continue;
-        const float beyond = profile_.host_bound[at] - static_cast<float>(usual);
-        late_[at] = std::max(0.0F, std::min(profile_.excess[at], beyond));
-      }
-    }
-  }
-
   void MeasureHost(Host* host) {
     if (host->ranks.size() < kMinRanks) return;
     host->worst.assign(profile_.steps, kUnknown);
@@ -117,7 +79,7 @@ class Search {
       size_t known = 0;
       float worst = 0;
       for (const int32_t rank : host->ranks) {
-        const float late = LateAt(rank, step);
+        const float late = late_.Of(rank, step);
         if (std::isnan(late)) continue;
         ++known;
         worst = std::max(worst, late);
@@ -243,13 +205,13 @@ class Search {
                     .slow_above_seconds = stretch.in_some_steps ? stretch.above : 0};
     int counted = 0;
     for (size_t step = stretch.first; step <= stretch.last; ++step) {
-      const float late = LateAt(rank, step);
+      const float late = late_.Of(rank, step);
       if (std::isnan(late)) continue;
       ++suspect.steps;
       if (stretch.in_some_steps && !IsSlow(host, step, stretch.above)) continue;
       ++counted;
       suspect.excess_seconds += static_cast<double>(late);
-      suspect.own_seconds += static_cast<double>(profile_.shared[At(rank, step)]);
+      suspect.own_seconds += static_cast<double>(profile_.Row(profile_.shared, static_cast<size_t>(rank))[step]);
     }
     if (suspect.steps == 0) return suspect;
     suspect.excess_seconds /= std::max(1, counted);
@@ -263,7 +225,7 @@ class Search {
   const OwnProfile& profile_;
   const PersistenceOptions& options_;
   const double least_;
-  std::vector<float> late_;  // layout of the profile: launched late, beyond what peers do
+  const LaunchLateness late_;
   std::vector<Host> hosts_;
 };
 
@@ -290,7 +252,7 @@ void AddStarvedHosts(const Trace& trace, const JobRoles& roles, const OwnProfile
     };
     if (std::any_of(causes->begin(), causes->end(), tells_of_host)) continue;
     std::erase_if(*causes, [&](const SlowCause& cause) {
-      return host_of(cause) == host && search.IsLateLaunch(cause.suspects.front());
+      return host_of(cause) == host && search.late().Explain(cause.suspects.front());
     });
     causes->push_back(std::move(starved));
   }

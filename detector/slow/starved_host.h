@@ -3,8 +3,7 @@
 // A healthy host runs ahead of its GPUs: an operation waits in the queue long before it starts. A host whose cores are
 // taken launches late, so that GPUs run dry: operations start the moment they are launched, and the lead is gone on all
 // of its ranks. In one step this rank loses most, in the next another one: no rank is persistently slow, the host is.
-//   what is counted: own time that ends with an operation launched only just then (OwnProfile::host_bound), above what
-//     the peers have of it, at most the rank's excess over its peers;
+//   what is counted: own time that is launched late (launch_lateness.h);
 //   of a host and step: the most of any of its ranks, since the others wait for that one;
 //   verdict: in the mean it is half of `min_cost` of the step time, over a stretch of which at least `min_persistence`
 //     of the steps have as much, or else over all since the first one that has; in more steps than chance allows at the
