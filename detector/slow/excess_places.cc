@@ -31,13 +31,15 @@ std::vector<absl::Span<const float>> SamplePeers(size_t rank, const std::vector<
     const auto peer = static_cast<size_t>(one);
     return peer != rank && left_out[peer] == 0 && own_of(peer).size() == intervals;
   };
-  // The first that tells of each part of them.
+  // Of each part of them the first that tells, from its middle on.
   const size_t parts = std::min(peers.size(), kMostPlacePeers);
   for (size_t part = 0; part < parts; ++part) {
     const auto begin = peers.begin() + static_cast<std::ptrdiff_t>(part * peers.size() / parts);
     const auto end = peers.begin() + static_cast<std::ptrdiff_t>((part + 1) * peers.size() / parts);
-    const auto found = std::find_if(begin, end, tells);
-    if (found != end) sample.push_back(own_of(static_cast<size_t>(*found)));
+    const auto middle = begin + (end - begin) / 2;
+    auto found = std::find_if(middle, end, tells);
+    if (found == end) found = std::find_if(begin, middle, tells);
+    if (tells(*found)) sample.push_back(own_of(static_cast<size_t>(*found)));
   }
   return sample;
 }

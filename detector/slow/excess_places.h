@@ -18,8 +18,9 @@ namespace lockstep {
 // More peers tell little more of the middle.
 inline constexpr size_t kMostPlacePeers = 8;
 
-// Own times of a few peers of the rank with as many intervals as it has, spread over all that there are. `left_out`: by
-// rank, 1 = it is slow itself, and tells nothing. Cost O(1) where most tell.
+// Own times of a few peers of the rank with as many intervals as it has, spread evenly over `peers`, an order that
+// does not depend on numbers (peer_sample.h). `left_out`: by rank, 1 = it is slow itself, and tells nothing. Cost O(1)
+// where most tell.
 std::vector<absl::Span<const float>> SamplePeers(size_t rank, const std::vector<int32_t>& peers,
                                                  const std::vector<char>& left_out,
                                                  absl::FunctionRef<absl::Span<const float>(size_t rank)> own_of);

@@ -36,6 +36,26 @@ TEST(SamplePeers, AreFewOfMany) {
             kMostPlacePeers);
 }
 
+TEST(SamplePeers, AreFromTheMiddleOfEachPartOnFromItsBeginningWhereNobodyElseTells) {
+  const std::vector<float> own = {1, 2};
+  const std::vector<std::vector<float>> all(3 * kMostPlacePeers, own);
+  std::vector<int32_t> peers(all.size());
+  std::iota(peers.begin(), peers.end(), 0);
+  std::vector<char> left_out(all.size(), 0);
+  left_out[1] = left_out[4] = left_out[5] = 1;  // one before the end of its part; the last two of the next
+  std::vector<size_t> taken;
+  const auto own_of = [&](size_t rank) { return absl::MakeConstSpan(all[rank]); };
+  for (const absl::Span<const float> one : SamplePeers(all.size() - 1, peers, left_out, own_of)) {
+    for (size_t rank = 0; rank < all.size(); ++rank) {
+      if (one.data() == all[rank].data()) taken.push_back(rank);
+    }
+  }
+  ASSERT_EQ(taken.size(), kMostPlacePeers);
+  EXPECT_EQ(taken[0], 2u);
+  EXPECT_EQ(taken[1], 3u);
+  EXPECT_EQ(taken[2], 7u);
+}
+
 TEST(TakeOffExcess, OfAStallAllIsTakenOffWhereItIs) {
   EXPECT_THAT(Left(5, {{1, 2, 3}, {1, 2, 3}, {1, 9, 3}}, {1, 7, 3}),
               Pointwise(FloatNear(1e-5F), std::vector<float>{1, 2, 3}));

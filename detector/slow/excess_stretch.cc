@@ -12,8 +12,8 @@
 namespace lockstep {
 namespace {
 
-// Per class: a budget of time; a median of so many is known to a thirteenth of their spread.
-constexpr size_t kMaxNoiseRanks = 256;
+// Of ranks and steps, per class: a budget of memory, 16 MB. Below it all ranks count, whatever their numbers.
+constexpr size_t kMaxNoiseValues = size_t{1} << 21;
 // Of fewer a deviation is wrong by a quarter and more, and says nothing about how peers differ.
 constexpr size_t kMinSpreadPeers = 8;
 // Bound of the work.
@@ -46,13 +46,6 @@ bool LargestStretch(const OwnProfile& profile, size_t rank, double drift, size_t
   return found;
 }
 
-void Known(absl::Span<const float> row, size_t first, size_t last, std::vector<double>* values) {
-  values->clear();
-  for (size_t step = first; step <= last; ++step) {
-    if (!std::isnan(row[step])) values->push_back(static_cast<double>(row[step]));
-  }
-}
-
 // Median of the values, or of those on the higher side of a shift of their level that is beyond doubt. In place.
 double HigherLevel(std::vector<double>* values) {
   const LevelShift shift = FindLevelShift(*values, static_cast<size_t>(kMinSuspectSteps));
@@ -70,7 +63,7 @@ double HigherLevel(std::vector<double>* values) {
 }  // namespace
 
 ExcessNoise NoiseOf(const OwnProfile& profile, const std::vector<int32_t>& peers) {
-  const size_t stride = std::max<size_t>(1, peers.size() / kMaxNoiseRanks);
+  const size_t stride = 1 + peers.size() * profile.steps / kMaxNoiseValues;
   std::vector<double> deviations, medians, values;
   for (size_t i = 0; i < peers.size(); i += stride) {
     values.clear();
@@ -115,11 +108,12 @@ ExcessStretch LookAt(const OwnProfile& profile, size_t rank, size_t first, size_
 bool FindStretch(const OwnProfile& profile, size_t rank, double least, size_t* first, size_t* last) {
   const absl::Span<const float> excess = profile.Row(profile.excess, rank);
   double drift = least;
-  std::vector<double> values;
   for (int round = 0; round < kRounds; ++round) {
     if (!LargestStretch(profile, rank, drift, first, last)) return false;
-    Known(excess, *first, *last, &values);
-    if (values.size() < static_cast<size_t>(kMinSuspectSteps)) return false;
+    const ExcessStretch stretch = LookAt(profile, rank, *first, *last);
+    if (stretch.known.size() < static_cast<size_t>(kMinSuspectSteps)) return false;
+    std::vector<double> values;
+    for (const size_t step : stretch.telling) values.push_back(static_cast<double>(excess[step]));
     drift = std::max(drift, kMinShare * HigherLevel(&values));
   }
   return true;

@@ -62,11 +62,11 @@ class Sizes {
   const TraceAnalysis& analysis_;
 };
 
-std::vector<int32_t> PeersBeside(const JobRoles& roles, const SlowCause& cause) {
+std::vector<int32_t> PeersBeside(const TraceAnalysis& analysis, const SlowCause& cause) {
   std::set<int32_t> ranks;
   for (const Suspect& suspect : cause.suspects) ranks.insert(suspect.rank);
   std::vector<int32_t> others;
-  for (const int32_t peer : roles.PeersOf(static_cast<size_t>(cause.suspects.front().rank))) {
+  for (const int32_t peer : analysis.PeersByWaitingOf(static_cast<size_t>(cause.suspects.front().rank))) {
     if (!ranks.contains(peer)) others.push_back(peer);
   }
   std::vector<int32_t> sample;
@@ -79,7 +79,7 @@ std::vector<int32_t> PeersBeside(const JobRoles& roles, const SlowCause& cause) 
 std::optional<MoreInput> FindMoreInput(const TraceAnalysis& analysis, const SlowCause& cause) {
   const Suspect& strongest = cause.suspects.front();
   const double usual_work = strongest.own_seconds - strongest.excess_seconds;
-  const std::vector<int32_t> peers = PeersBeside(analysis.roles, cause);
+  const std::vector<int32_t> peers = PeersBeside(analysis, cause);
   if (usual_work <= 0 || peers.size() < kLeastPeers) return std::nullopt;
   const double longer = strongest.excess_seconds / usual_work;
   const Sizes sizes(analysis);

@@ -39,6 +39,7 @@ class MoreInputTest : public ::testing::Test {
         analysis_.steps.ranges.push_back({begin, begin + kCalls, true});
       }
     }
+    analysis_.peers = analysis_.roles.classes;
   }
 
   void Give(int32_t rank, double times, int32_t since = 0) {

@@ -136,6 +136,17 @@ TEST_F(PersistentExcessLevelTest, LostRecordsDoNotCutAStretchShort) {
   EXPECT_EQ(suspects[0].last_step, 19);
 }
 
+TEST_F(PersistentExcessLevelTest, WhereMostStepsLackRecordsTheWholeOnesSayFromWhatLevelOnARankIsSlow) {
+  Slow(8, 19, 0.2F);
+  for (const size_t step : {9, 10, 12, 13, 14, 16, 17, 18}) LosePart(step, 0.12F);
+  Slow(5, 5, 0.08F);  // noise, above half of what those show
+  for (const size_t step : {6, 7}) LosePart(step, 0);
+  const std::vector<Suspect> suspects = Find();
+  ASSERT_EQ(suspects.size(), 1);
+  EXPECT_EQ(suspects[0].first_step, 8);
+  EXPECT_EQ(suspects[0].earliest_step(), 6);
+}
+
 TEST_F(PersistentExcessLevelTest, AStepWithoutLossThatIsNotSlowSaysThatTheRankWasNot) {
   Slow(8, 19, 0.2F);
   for (const size_t step : {9, 11, 13, 15, 17}) Slow(step, step, -0.18F);

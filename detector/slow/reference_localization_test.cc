@@ -21,6 +21,7 @@
 #include "detector/steps/begins_seen.h"
 #include "detector/steps/own_profile.h"
 #include "detector/steps/own_time.h"
+#include "detector/steps/peer_sample.h"
 #include "detector/steps/step_finder.h"
 #include "detector/steps/whole_steps.h"
 #include "gtest/gtest.h"
@@ -190,7 +191,8 @@ TEST(ReferenceOwnTimeTest, AgreesOnRandomStreamsThatOverlap) {
     const StepTable steps = FindSteps(trace, matched, roles);
     const AwaitedRecvs awaited = FindAwaitedRecvs(trace, matched, roles, steps, FindWholeSteps(matched, steps),
                                                   RanksWithoutBegins(trace, roles));
-    const OwnTimes times = MeasureOwnTimes(trace, matched, roles, steps, awaited, RanksWithoutBegins(trace, roles));
+    const OwnTimes times = MeasureOwnTimes(trace, matched, roles, OrderByWaiting(trace, roles), steps, awaited,
+                                           RanksWithoutBegins(trace, roles));
     with_apart +=
         std::any_of(times.order.apart.begin(), times.order.apart.end(), [](const auto& row) { return !row.empty(); });
     for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {

@@ -11,7 +11,6 @@
 #include "detector/model/input.h"
 #include "detector/stats/order_statistics.h"
 #include "detector/steps/kinds_of_calls.h"
-#include "detector/steps/peer_sample.h"
 #include "detector/steps/work_moment.h"
 
 namespace lockstep {
@@ -303,14 +302,13 @@ bool Tells(const Calls& calls) {
 
 }  // namespace
 
-void CountAwaitedEnds(const Trace& trace, const JobRoles& roles, const StepTable& steps,
+void CountAwaitedEnds(const Trace& trace, const JobRoles& roles, const PeersByWaiting& peers, const StepTable& steps,
                       const std::vector<char>& without_begins, Executor* executor, OwnTimes* times) {
   const Kinds kinds(trace, roles);
   if (kinds.count() < 2 || steps.steps == 0) return;
   std::vector<Calls> calls(roles.classes.size());
   RunPieces(executor, calls.size(), [&](size_t number) {
-    const std::vector<size_t> peers = SamplePeers(trace, roles.classes[number], without_begins);
-    calls[number] = Learner(trace, roles, steps, *times, kinds).Learn(peers);
+    calls[number] = Learner(trace, roles, steps, *times, kinds).Learn(SamplePeers(peers[number], without_begins));
     if (!Tells(calls[number])) calls[number].clear();
   });
   const size_t ranks = trace.ranks.size();

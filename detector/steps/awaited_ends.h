@@ -22,13 +22,14 @@
 #include "detector/model/roles.h"
 #include "detector/model/trace.h"
 #include "detector/steps/own_time.h"
+#include "detector/steps/peer_sample.h"
 #include "detector/steps/step_finder.h"
 
 namespace lockstep {
 
-// Counts own times again where places tell more than kinds. `without_begins`: as RanksWithoutBegins; nothing is learnt
-// from these.
-void CountAwaitedEnds(const Trace& trace, const JobRoles& roles, const StepTable& steps,
+// Counts own times again where places tell more than kinds. `peers`: as OrderByWaiting. `without_begins`: as
+// RanksWithoutBegins; nothing is learnt from these.
+void CountAwaitedEnds(const Trace& trace, const JobRoles& roles, const PeersByWaiting& peers, const StepTable& steps,
                       const std::vector<char>& without_begins, Executor* executor, OwnTimes* times);
 
 }  // namespace lockstep

@@ -19,6 +19,7 @@
 #include "detector/steps/awaited_recvs.h"
 #include "detector/steps/begins_seen.h"
 #include "detector/steps/own_time.h"
+#include "detector/steps/peer_sample.h"
 #include "detector/steps/step_finder.h"
 
 namespace lockstep {
@@ -46,10 +47,11 @@ class ReducingJob {
     roles_ = InferRoles(trace_, matched_);
     steps_ = FindSteps(trace_, matched_, roles_);
     without_begins_ = RanksWithoutBegins(trace_, roles_);
-    times_ = MeasureOwnTimes(trace_, matched_, roles_, steps_, {}, without_begins_);
+    peers_ = OrderByWaiting(trace_, roles_);
+    times_ = MeasureOwnTimes(trace_, matched_, roles_, peers_, steps_, {}, without_begins_);
   }
 
-  void Count() { CountAwaitedEnds(trace_, roles_, steps_, without_begins_, nullptr, &times_); }
+  void Count() { CountAwaitedEnds(trace_, roles_, peers_, steps_, without_begins_, nullptr, &times_); }
 
   // By how much what was measured is off what was done, before the tensor group's calls: of the first of each step or
   // of all others; the largest, in milliseconds.
@@ -138,6 +140,7 @@ class ReducingJob {
   Trace trace_;
   OperationInstances matched_;
   JobRoles roles_;
+  PeersByWaiting peers_;
   StepTable steps_;
   std::vector<char> without_begins_;
   OwnTimes times_;

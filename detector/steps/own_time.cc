@@ -11,7 +11,6 @@
 #include "base/shares.h"
 #include "detector/stats/order_statistics.h"
 #include "detector/steps/called_moments.h"
-#include "detector/steps/peer_sample.h"
 
 namespace lockstep {
 namespace {
@@ -215,9 +214,9 @@ class Sweep {
 // Decides which kinds of operations that run beside the work are awaited by it, and by which kinds they are not.
 class DependencyLearner {
  public:
-  DependencyLearner(const Trace& trace, const JobRoles& roles, const StepTable& steps, const AwaitedRecvs& awaited,
-                    const std::vector<char>& without_begins)
-      : trace_(trace), roles_(roles), steps_(steps), awaited_(awaited), without_begins_(without_begins) {
+  DependencyLearner(const Trace& trace, const JobRoles& roles, const PeersByWaiting& peers, const StepTable& steps,
+                    const AwaitedRecvs& awaited, const std::vector<char>& without_begins)
+      : trace_(trace), roles_(roles), peers_(peers), steps_(steps), awaited_(awaited), without_begins_(without_begins) {
     const size_t kinds = static_cast<size_t>(roles.families) * kOperationKinds;
     order_.awaited.assign(kinds, 0);
     order_.apart.resize(kinds);
@@ -270,9 +269,9 @@ class DependencyLearner {
   };
 
   void ChooseSamples() {
-    const size_t stride = std::max<size_t>(1, roles_.classes.size() / kMaxSampledClasses);
-    for (size_t number = 0; number < roles_.classes.size(); number += stride) {
-      sampled_.push_back(SamplePeers(trace_, roles_.classes[number], without_begins_));
+    const size_t stride = std::max<size_t>(1, peers_.size() / kMaxSampledClasses);
+    for (size_t number = 0; number < peers_.size(); number += stride) {
+      sampled_.push_back(SamplePeers(peers_[number], without_begins_));
     }
   }
 
@@ -385,6 +384,7 @@ class DependencyLearner {
 
   const Trace& trace_;
   const JobRoles& roles_;
+  const PeersByWaiting& peers_;
   const StepTable& steps_;
   const AwaitedRecvs& awaited_;
   const std::vector<char>& without_begins_;
@@ -415,10 +415,10 @@ void ForgetLost(absl::Span<const SequenceHole> holes, size_t operations, std::ve
 }  // namespace
 
 OwnTimes MeasureOwnTimes(const Trace& trace, const OperationInstances& matched, const JobRoles& roles,
-                         const StepTable& steps, const AwaitedRecvs& awaited, const std::vector<char>& without_begins,
-                         Executor* executor) {
+                         const PeersByWaiting& peers, const StepTable& steps, const AwaitedRecvs& awaited,
+                         const std::vector<char>& without_begins, Executor* executor) {
   OwnTimes times;
-  times.order = DependencyLearner(trace, roles, steps, awaited, without_begins).Run();
+  times.order = DependencyLearner(trace, roles, peers, steps, awaited, without_begins).Run();
   times.before.assign(trace.operations.size(), {});
   const size_t ranks = trace.ranks.size();
   RunParts(executor, ranks, PartsOf(executor, ranks, kPartsPerLane), [&](size_t, size_t first_rank, size_t last_rank) {

@@ -40,6 +40,7 @@
 #include "detector/model/trace.h"
 #include "detector/steps/awaited_recvs.h"
 #include "detector/steps/kinds_of_calls.h"
+#include "detector/steps/peer_sample.h"
 #include "detector/steps/step_finder.h"
 #include "detector/steps/work_moment.h"
 
@@ -68,11 +69,11 @@ struct OwnTimes {
   WorkOrder order;
 };
 
-// `awaited`: as FindAwaitedRecvs. `without_begins`: as RanksWithoutBegins; what depends on what is learnt of the
-// others, where there are any.
+// `peers`: as OrderByWaiting. `awaited`: as FindAwaitedRecvs. `without_begins`: as RanksWithoutBegins; what depends on
+// what is learnt of the others, where there are any.
 OwnTimes MeasureOwnTimes(const Trace& trace, const OperationInstances& matched, const JobRoles& roles,
-                         const StepTable& steps, const AwaitedRecvs& awaited, const std::vector<char>& without_begins,
-                         Executor* executor = nullptr);
+                         const PeersByWaiting& peers, const StepTable& steps, const AwaitedRecvs& awaited,
+                         const std::vector<char>& without_begins, Executor* executor = nullptr);
 
 }  // namespace lockstep
 

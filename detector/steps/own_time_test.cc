@@ -17,6 +17,7 @@
 #include "detector/model/trace_builder.h"
 #include "detector/steps/awaited_recvs.h"
 #include "detector/steps/begins_seen.h"
+#include "detector/steps/peer_sample.h"
 #include "detector/steps/step_finder.h"
 #include "detector/steps/whole_steps.h"
 #include "gtest/gtest.h"
@@ -49,7 +50,7 @@ class GatheringJob {
     steps_ = FindSteps(trace_, matched_, roles_);
     const std::vector<char> without_begins(trace_.ranks.size(), begins_seen ? 0 : 1);
     times_ = MeasureOwnTimes(
-        trace_, matched_, roles_, steps_,
+        trace_, matched_, roles_, OrderByWaiting(trace_, roles_), steps_,
         FindAwaitedRecvs(trace_, matched_, roles_, steps_, FindWholeSteps(matched_, steps_), without_begins),
         without_begins);
   }
@@ -206,8 +207,8 @@ TEST(OwnTimeTest, WorkBetweenAllToAllsIsRoutedWhateverBeginsTogetherWithTheSecon
   const Trace trace = builder.Build();
   const OperationInstances matched = MatchOperations(trace);
   const JobRoles roles = InferRoles(trace, matched);
-  const OwnTimes times =
-      MeasureOwnTimes(trace, matched, roles, FindSteps(trace, matched, roles), {}, RanksWithoutBegins(trace, roles));
+  const OwnTimes times = MeasureOwnTimes(trace, matched, roles, OrderByWaiting(trace, roles),
+                                         FindSteps(trace, matched, roles), {}, RanksWithoutBegins(trace, roles));
   for (size_t rank = 0; rank < 2; ++rank) {
     double routed = 0;
     for (size_t i = trace.first_operation[rank]; i < trace.first_operation[rank + 1]; ++i) {
@@ -269,7 +270,7 @@ class StepsOfTwo {
     trace_ = builder_.Build();
     const OperationInstances matched = MatchOperations(trace_);
     const JobRoles roles = InferRoles(trace_, matched);
-    times_ = MeasureOwnTimes(trace_, matched, roles, FindSteps(trace_, matched, roles),
+    times_ = MeasureOwnTimes(trace_, matched, roles, OrderByWaiting(trace_, roles), FindSteps(trace_, matched, roles),
                              AwaitedRecvs(trace_.operations.size(), kNoRecv), {0, 0});
   }
 

@@ -1,29 +1,39 @@
 #include "detector/steps/peer_sample.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "detector/stats/even_places.h"
 #include "detector/steps/kinds_of_calls.h"
 
 namespace lockstep {
 
-std::vector<size_t> SamplePeers(const Trace& trace, std::vector<int32_t> peers,
-                                const std::vector<char>& without_begins) {
-  const auto seen = std::partition(peers.begin(), peers.end(),
-                                   [&](int32_t peer) { return without_begins[static_cast<size_t>(peer)] == 0; });
-  if (seen != peers.begin()) peers.erase(seen, peers.end());
-  std::vector<std::pair<int64_t, size_t>> by_time;
-  for (const int32_t peer : peers) {
-    int64_t inside_ns = 0;
-    for (const TraceOperation& operation : trace.OperationsOf(static_cast<size_t>(peer))) {
-      if (operation.finished()) inside_ns += operation.duration_ns();
+PeersByWaiting OrderByWaiting(const Trace& trace, const JobRoles& roles, Executor* executor) {
+  const size_t ranks = trace.ranks.size();
+  std::vector<int64_t> inside_ns(ranks, 0);
+  RunParts(executor, ranks, PartsOf(executor, ranks), [&](size_t, size_t first, size_t last) {
+    for (size_t rank = first; rank < last; ++rank) {
+      for (const TraceOperation& operation : trace.OperationsOf(rank)) {
+        if (operation.finished()) inside_ns[rank] += operation.duration_ns();
+      }
     }
-    by_time.emplace_back(inside_ns, static_cast<size_t>(peer));
+  });
+  PeersByWaiting peers = roles.classes;
+  for (std::vector<int32_t>& of_class : peers) {
+    std::stable_sort(of_class.begin(), of_class.end(), [&](int32_t a, int32_t b) {
+      return inside_ns[static_cast<size_t>(a)] < inside_ns[static_cast<size_t>(b)];
+    });
   }
-  std::sort(by_time.begin(), by_time.end());
+  return peers;
+}
+
+std::vector<size_t> SamplePeers(const std::vector<int32_t>& by_waiting, const std::vector<char>& without_begins) {
+  std::vector<size_t> peers;
+  for (const int32_t peer : by_waiting) {
+    if (without_begins[static_cast<size_t>(peer)] == 0) peers.push_back(static_cast<size_t>(peer));
+  }
+  if (peers.empty()) peers.assign(by_waiting.begin(), by_waiting.end());
   std::vector<size_t> sample;
-  for (const size_t place : EvenPlaces(by_time.size(), kSampledPeers)) sample.push_back(by_time[place].second);
+  for (const size_t place : EvenPlaces(peers.size(), kSampledPeers)) sample.push_back(peers[place]);
   return sample;
 }
 

@@ -71,7 +71,7 @@ bool StepPattern::IsWhole(size_t rank, int32_t step) const {
 const StepPattern::Pattern& StepPattern::PatternOf(size_t rank) {
   patterns_.resize(analysis_.roles.classes.size());
   Pattern& pattern = patterns_[static_cast<size_t>(analysis_.roles.class_of_rank[rank])];
-  if (!std::exchange(pattern.is_sought, true)) BuildPattern(analysis_.roles.PeersOf(rank), &pattern);
+  if (!std::exchange(pattern.is_sought, true)) BuildPattern(analysis_.PeersByWaitingOf(rank), &pattern);
   return pattern;
 }
 

@@ -79,14 +79,16 @@ TraceAnalysis AnalyseTrace(const Trace& trace, bool flip_lateness, Executor* exe
   analysis.trace = &trace;
   analysis.matched = MatchOperations(trace, executor);
   analysis.roles = InferRoles(trace, analysis.matched, executor);
+  analysis.peers = OrderByWaiting(trace, analysis.roles, executor);
   analysis.steps = FindSteps(trace, analysis.matched, analysis.roles, executor);
   analysis.whole_steps = FindWholeSteps(analysis.matched, analysis.steps);
   analysis.without_begins = RanksWithoutBegins(trace, analysis.roles);
   const AwaitedRecvs awaited = FindAwaitedRecvs(trace, analysis.matched, analysis.roles, analysis.steps,
                                                 analysis.whole_steps, analysis.without_begins, executor);
-  analysis.times = MeasureOwnTimes(trace, analysis.matched, analysis.roles, analysis.steps, awaited,
+  analysis.times = MeasureOwnTimes(trace, analysis.matched, analysis.roles, analysis.peers, analysis.steps, awaited,
                                    analysis.without_begins, executor);
-  CountAwaitedEnds(trace, analysis.roles, analysis.steps, analysis.without_begins, executor, &analysis.times);
+  CountAwaitedEnds(trace, analysis.roles, analysis.peers, analysis.steps, analysis.without_begins, executor,
+                   &analysis.times);
   analysis.routing = MeasureRoutedSpread(trace, analysis.roles, analysis.steps, analysis.times);
   if (!analysis.routing.decides) {
     for (OwnInterval& interval : analysis.times.before) interval.routed = false;

@@ -13,15 +13,21 @@
 #include "detector/model/trace.h"
 #include "detector/steps/own_profile.h"
 #include "detector/steps/own_time.h"
+#include "detector/steps/peer_sample.h"
 #include "detector/steps/step_finder.h"
 #include "detector/steps/step_profile.h"
 
 namespace lockstep {
 
 struct TraceAnalysis {
+  const std::vector<int32_t>& PeersByWaitingOf(size_t rank) const {
+    return peers[static_cast<size_t>(roles.class_of_rank[rank])];
+  }
+
   const Trace* trace = nullptr;
   OperationInstances matched;
   JobRoles roles;
+  PeersByWaiting peers;  // of the roles' classes
   StepTable steps;
   std::vector<char> whole_steps;     // see whole_steps.h
   std::vector<char> without_begins;  // by rank: see begins_seen.h
