@@ -49,7 +49,7 @@ void AddCounterfactual(const Ailment& ailment, int32_t step, Counterfactual* cou
 // Where collectives run beside the work, peers that wait in them seem to work less than they do; but before the onset
 // nobody waited, and the rank itself needed what it needs; without a past, what of the peers' work is seen tells.
 double ExcessOf(const Suspect& suspect) {
-  const double healthy = suspect.before_seconds > 0 ? suspect.before_seconds : suspect.needed_seconds;
+  const double healthy = std::max(suspect.before_seconds, suspect.needed_seconds);
   if (healthy <= 0) return suspect.excess_seconds;
   return std::clamp(suspect.own_seconds - healthy, 0.0, suspect.excess_seconds);
 }

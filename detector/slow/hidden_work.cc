@@ -67,8 +67,10 @@ class HiddenWork {
     AddCalls(rank, places, suspect, beside, &own);
     double own_seconds = 0, excess = 0, seen = 0, usual_seen = 0, all_work = 0;
     std::vector<std::pair<double, double>> hidden;  // own time, work
+    const auto steps = static_cast<double>(StepsOf(rank, suspect).size());
     for (const auto& [place, calls] : own) {
-      const double seconds = MedianOf(calls.own), work = MedianOf(calls.work);
+      const double often = static_cast<double>(calls.count) / steps;  // what comes in few steps is little of each
+      const double seconds = often * MedianOf(calls.own), work = often * MedianOf(calls.work);
       own_seconds += seconds;
       all_work += work;
       const auto known = usual.find(place);
@@ -79,8 +81,8 @@ class HiddenWork {
       }
       const double of_rank = of_peers.goes_on_beside ? work : seconds;
       seen += of_rank;
-      usual_seen += of_peers.seconds;
-      excess += std::min(seconds, of_rank - of_peers.seconds);
+      usual_seen += often * of_peers.seconds;
+      excess += std::min(seconds, of_rank - often * of_peers.seconds);
     }
     if (seen <= usual_seen || seen < kFew * all_work || own_seconds <= 0) return 0;
     const double less = kind == SlowKind::kInput ? 0 : 1 - usual_seen / seen;
@@ -103,13 +105,14 @@ class HiddenWork {
   };
 
   // Seen where neither stands in line and the work of both began with the same call. Whether that went on beside others
-  // is said by what varies less.
+  // is said by what varies less, if that is alike: the length of a step, which all share, varies little as well.
   static Work SeenWork(const Calls& own, const Calls& usual) {
     if (own.IsInLine() || usual.IsInLine()) return {};
-    const bool beside = Deviation(usual.work) < Deviation(usual.own);
-    const bool alike = beside ? MostOften(own.work_after) == MostOften(usual.work_after)
-                              : MostOften(own.after) == MostOften(usual.after);
-    return {.seconds = alike ? MedianOf(beside ? usual.work : usual.own) : -1, .goes_on_beside = beside};
+    const bool alike = MostOften(own.after) == MostOften(usual.after);
+    const bool alike_beside = MostOften(own.work_after) == MostOften(usual.work_after);
+    const bool beside = alike_beside && (!alike || Deviation(usual.work) < Deviation(usual.own));
+    if (!alike && !beside) return {};
+    return {.seconds = MedianOf(beside ? usual.work : usual.own), .goes_on_beside = beside};
   }
 
   static double Deviation(std::vector<double> values) {
@@ -136,7 +139,7 @@ class HiddenWork {
 
   std::vector<size_t> SomePeers(const Suspect& suspect) const {
     std::vector<size_t> peers;
-    for (const int32_t fellow : analysis_.roles.PeersOf(static_cast<size_t>(suspect.rank))) {
+    for (const int32_t fellow : analysis_.PeersByWaitingOf(static_cast<size_t>(suspect.rank))) {
       const auto rank = static_cast<size_t>(fellow);
       if (suspected_[rank] == 0 && analysis_.without_begins[rank] == 0) peers.push_back(rank);
     }
@@ -233,7 +236,7 @@ void TellHiddenWork(const TraceAnalysis& analysis, std::vector<SlowCause>* cause
   HiddenWork hidden(analysis, *causes);
   for (SlowCause& cause : *causes) {
     const Suspect& strongest = cause.suspects.front();
-    if (strongest.before_seconds > 0 || strongest.in_some_steps()) continue;
+    if (strongest.in_some_steps() || strongest.against_past) continue;
     const double share = hidden.NeededShare(strongest, cause.kind);
     for (Suspect& suspect : cause.suspects) suspect.needed_seconds = share * suspect.own_seconds;
   }

@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "detector/model/input.h"
 #include "detector/model/trace.h"
+#include "detector/slow/counterfactual_step.h"
 #include "detector/slow/slow_cause.h"
 #include "detector/steps/trace_analysis.h"
 #include "detector/testing/stream_job.h"
@@ -26,17 +27,21 @@ struct ReplicaSpec {
   int buckets = 6;
   double forward_millis = 80;
   double bucket_millis = 30;
-  double sum_millis = 10;       // of a bucket
-  double slowness = 1;          // of the sick rank
-  double input_millis = 0;      // that it waits before each step
-  bool waits_for_sums = false;  // the work before the next bucket begins when the sum before it has ended
+  double sum_millis = 10;        // of a bucket
+  double slowness = 1;           // of the sick rank
+  double input_millis = 0;       // that it waits before each step
+  int32_t checkpoint_every = 0;  // steps; 0 = never
+  bool waits_for_sums = false;   // the work before the next bucket begins when the sum before it has ended
 };
 
 // Replicas that sum gradients bucket by bucket, on one stream beside the backward pass.
 class ReplicaJob {
  public:
   explicit ReplicaJob(const ReplicaSpec& spec) : spec_(spec), job_(kRanks, /*ranks_of_host=*/1, /*noise=*/0.01, 7) {
-    for (int32_t step = 0; step < kSteps; ++step) Step();
+    for (int32_t step = 0; step < kSteps; ++step) {
+      Step();
+      if (spec_.checkpoint_every > 0 && step % spec_.checkpoint_every == 5) Checkpoint();
+    }
     trace_ = job_.Build();
     analysis_ = AnalyseTrace(trace_, /*flip_lateness=*/false);
   }
@@ -60,6 +65,11 @@ class ReplicaJob {
   }
 
  private:
+  void Checkpoint() {
+    job_.Work(80, kSick, 1);
+    job_.now() = job_.Call(OperationKind::kBarrier, job_.now(), kMilli, 4, &stream_);
+  }
+
   void Step() {
     job_.now()[kSick] += static_cast<int64_t>(spec_.input_millis * kMilli);
     job_.Work(spec_.forward_millis, kSick, spec_.slowness);
@@ -111,14 +121,40 @@ TEST(HiddenWorkTest, WhoWaitsForInputWorksNoLongerElsewhere) {
   EXPECT_NEAR(suspect.own_seconds - job.NeededSeconds(suspect, SlowKind::kInput), lost, 0.1 * lost);
 }
 
-TEST(HiddenWorkTest, APastTellsMore) {
+TEST(HiddenWorkTest, NothingIsToldOfSomeStepsNorOfWhoIsComparedWithItselfAlone) {
   const ReplicaJob job({.slowness = 1.4});
   Suspect suspect = job.SickSuspect();
-  suspect.before_seconds = 0.2;
-  EXPECT_EQ(job.NeededSeconds(suspect), 0);
-  suspect.before_seconds = 0;
+  EXPECT_GT(job.NeededSeconds(suspect), 0);
   suspect.slow_above_seconds = 0.01;  // in some steps only
   EXPECT_EQ(job.NeededSeconds(suspect), 0);
+  suspect = job.SickSuspect();
+  suspect.against_past = true;
+  EXPECT_EQ(job.NeededSeconds(suspect), 0);
+}
+
+// A rank stood in line with its peers before it became slow: its past says no more than they do.
+TEST(HiddenWorkTest, APastIsNoMoreThanWhatIsSeenOfThePeers) {
+  const ReplicaJob job({.slowness = 1.4});
+  Suspect suspect = job.SickSuspect();
+  const double needed = job.NeededSeconds(suspect);
+  suspect.before_seconds = needed / 2;
+  EXPECT_EQ(job.NeededSeconds(suspect), needed);
+  suspect.needed_seconds = needed;
+  suspect.excess_seconds = suspect.own_seconds;
+  EXPECT_NEAR(ExcessOf(suspect), suspect.own_seconds - needed, 1e-9);
+  suspect.before_seconds = 1.1 * needed;
+  EXPECT_NEAR(ExcessOf(suspect), suspect.own_seconds - 1.1 * needed, 1e-9);
+}
+
+// A checkpoint in one step of ten is none in each.
+TEST(HiddenWorkTest, WhatComesInFewStepsIsLittleOfEach) {
+  ReplicaSpec spec{.slowness = 1.4};
+  const ReplicaJob usual(spec);
+  spec.checkpoint_every = 10;
+  const ReplicaJob job(spec);
+  const Suspect suspect = usual.SickSuspect();
+  const double excess = suspect.own_seconds - usual.NeededSeconds(suspect);
+  EXPECT_NEAR(suspect.own_seconds - job.NeededSeconds(suspect), excess, 0.08 * excess);
 }
 
 TEST(HiddenWorkTest, NothingIsToldWithoutPeers) {
