@@ -62,10 +62,9 @@ class Gains {
     }
     gain.replayed = !account.estimated;
     const auto steps = static_cast<double>(account.shares.size());
-    // What hides behind something dearer is paid for there, and a rank that does may be as slow as the one it hides
-    // behind; transfers cost what removing them gives back now.
-    const bool hides =
-        ailment.cause != nullptr && account.last * account.recorded > account.alone * account.others_removed;
+    // What hides behind something dearer may be as slow as that; what may be its echo costs what removing it gives back
+    // now.
+    const bool hides = !MayBeEcho(number) && account.last * account.recorded > account.alone * account.others_removed;
     gain.seconds_per_step = (hides ? account.last : account.alone) / steps;
     gain.step_seconds = (hides ? account.others_removed : account.recorded) / steps;
     gain.path_share = account.path / steps;
@@ -75,6 +74,36 @@ class Gains {
     if (most.has_value()) gain.seconds_per_step = std::min(gain.seconds_per_step, *most);
     gain.seconds_per_step = std::max(0.0, gain.seconds_per_step);
     return gain;
+  }
+
+  // Whether other slow transfers may make these slow: of what shares a host with them, and leaves it.
+  bool MayBeEcho(size_t number) const {
+    const Ailment& ailment = ailments_[number];
+    if (ailment.cause != nullptr) return false;
+    const std::set<int32_t> hosts = HostsOf(ailment);
+    if (hosts.size() < 2) return false;
+    return std::any_of(ailments_.begin(), ailments_.end(), [&](const Ailment& other) {
+      const std::set<int32_t> others = HostsOf(other);
+      return &other != &ailment && others.size() > 1 &&
+             std::any_of(others.begin(), others.end(), [&hosts](int32_t host) { return hosts.contains(host); });
+    });
+  }
+
+  // That its slow transfers connect.
+  std::set<int32_t> HostsOf(const Ailment& ailment) const {
+    std::set<int32_t> hosts;
+    for (const SlowTransfers* transfers : ailment.transfers) {
+      for (const SlowChannel& slow : transfers->channels) {
+        const OperationChannel& channel = analysis_.matched.channels[static_cast<size_t>(slow.channel)];
+        const auto& members = analysis_.trace->communicators[static_cast<size_t>(channel.communicator)].members;
+        for (size_t place = 0; place < members.size(); ++place) {
+          const auto at = static_cast<int32_t>(place);
+          if (!channel.collective() && at != channel.source && at != channel.destination) continue;
+          if (members[place] >= 0) hosts.insert(analysis_.trace->ranks[static_cast<size_t>(members[place])].host);
+        }
+      }
+    }
+    return hosts;
   }
 
   // Of what steps got longer by at its onset: what the stronger ones that began with it and cannot be replayed either
