@@ -78,4 +78,22 @@ void JoinManyOfOneKind(std::vector<PathCause>* causes) {
   }
 }
 
+void JoinManyLinks(absl::FunctionRef<bool(int32_t host)> is_slow, std::vector<PathCause>* causes) {
+  constexpr PathCauseKind kKind = PathCauseKind::kLink;
+  if (CountOf(kKind, *causes) <= kFewCauses) return;
+  PathCause part{.kind = PathCauseKind::kFabric};
+  std::set<int32_t> side;
+  for (const PathCause& link : *causes) {
+    if (link.kind != kKind) continue;
+    const bool first = is_slow(link.hosts[0]), second = is_slow(link.hosts[1]);
+    if (first == second) return;
+    side.insert(link.hosts[first ? 0 : 1]);
+    Join(&part, link);
+  }
+  part.ranks.clear();
+  part.hosts.assign(side.begin(), side.end());
+  std::erase_if(*causes, [](const PathCause& cause) { return cause.kind == kKind; });
+  causes->push_back(std::move(part));
+}
+
 }  // namespace lockstep

@@ -23,6 +23,10 @@ namespace {
 
 // Paths of the network that are slow in the same steps: chance, which others that share it are, slows one at a time.
 constexpr size_t kMinAgreeing = 2;
+// Steps that stood still, where several hosts may be to blame, or the part of a usual step: once for less may be
+// chance.
+constexpr int64_t kMinStallsOfSeveral = 2;
+constexpr double kMinStallOfSeveral = kMainPart;
 // As many as a sentence lists.
 constexpr size_t kHostsShown = 8;
 
@@ -188,7 +192,9 @@ Verdict OfStall(const Trace& trace, const StepTable& steps, const TransferStall&
                   .seconds_per_step = stall.seconds / since,
                   .steps_affected_fraction = static_cast<double>(stall.steps) / since};
   verdict.advice = Advice::kCheckLink;
-  const bool named = IsFewOf(stall.hosts.size(), trace.hosts.size());
+  // What happened once for a moment, among hosts that nothing tells apart, says nothing about any of them.
+  const bool lasts = stall.steps >= kMinStallsOfSeveral || stall.seconds >= kMinStallOfSeveral * length;
+  const bool named = (stall.told_apart || lasts) && IsFewOf(stall.hosts.size(), trace.hosts.size());
   const double confidence = stall.told_apart ? kLikelyConfidence : 1.0 / static_cast<double>(stall.hosts.size());
   const bool link = stall.kind == PathCauseKind::kLink;
   if (link) {

@@ -175,5 +175,34 @@ TEST_F(FindSlowLinksTest, ACauseAmongMoreThanAQuarterOfTheHostsNamesNobody) {
   }
 }
 
+// Transfers of two pairs of hosts stand still, in one step or in several; those of another are well.
+class FindStallsTest : public FindSlowLinksTest {
+ protected:
+  size_t NamedIn(size_t stalls, double seconds = 0.4) {
+    steps_.usual_seconds = 1;
+    steps_.usual_spread_seconds = 0.01;
+    const auto is_long = [stalls](size_t step) { return step >= 20 && step < 20 + stalls; };
+    for (size_t step = 0; step < kSteps; ++step) steps_.step_seconds[step] = is_long(step) ? 1 + seconds : 1;
+    for (int32_t host = 0; host < 6; host += 2) {
+      AddPath({host * kGpus, (host + 1) * kGpus}, true, [](size_t) { return false; });
+      table_.paths.back().sees_all = true;
+      for (size_t step = 0; step < kSteps; ++step) {
+        table_.longer_seconds.push_back(host < 4 && is_long(step) ? static_cast<float>(seconds) : 0.001F);
+      }
+    }
+    const std::vector<Verdict> verdicts = FindStalls(trace_, table_, steps_, {}, 0.03);
+    EXPECT_EQ(verdicts.size(), 1u);
+    return verdicts.empty() ? 0 : verdicts[0].culprits.size();
+  }
+
+  FindStallsTest() : FindSlowLinksTest(16) {}
+};
+
+TEST_F(FindStallsTest, WhatHappenedOnceAmongSeveralHostsNamesNobody) { EXPECT_EQ(NamedIn(1), 0u); }
+
+TEST_F(FindStallsTest, WhatLastsForMostOfAStepNamesThem) { EXPECT_EQ(NamedIn(1, 0.7), 4u); }
+
+TEST_F(FindStallsTest, WhatHappensAgainNamesAllThatNothingTellsApart) { EXPECT_EQ(NamedIn(2), 4u); }
+
 }  // namespace
 }  // namespace lockstep

@@ -55,6 +55,14 @@ class Vote {
     }
     JoinEqualOnes(&causes_);
     JoinManyOfOneKind(&causes_);
+    JoinManyLinks([this](int32_t host) { return IsSlowThroughout(host); }, &causes_);
+  }
+
+  // Nearly all that passes the adapters of the host.
+  bool IsSlowThroughout(int32_t host) const {
+    const auto ranks = static_cast<int32_t>(std::count(host_of_.begin(), host_of_.end(), host));
+    const auto found = suspects_.find(SuspectKey{SuspectKind::kBoth, host, ranks, 0});
+    return found != suspects_.end() && Holds(found->second);
   }
 
   int32_t HostOf(int32_t rank) const { return host_of_[static_cast<size_t>(rank)]; }

@@ -274,6 +274,38 @@ TEST(PathVote, ManyHostsThatSendSlowlyAreOnePartOfTheNetwork) {
   EXPECT_EQ(causes[0].hosts, (std::vector<int32_t>{8, 9, 10}));
 }
 
+// A switch that all four replicas of a stage are behind.
+TEST(PathVote, ManyLinksAreTheSideOfWhichNothingElseIsQuick) {
+  for (const int32_t stage : {1, 2}) {
+    Net net = MakeNet({.gpus = 2, .replicas = 4, .stages = 4});
+    std::erase_if(net.paths, [](const VotePath& path) { return !path.point_to_point; });
+    net.Slow([&](const VotePath& p) { return std::min(p.ranks[0], p.ranks[1]) / 8 == stage; });
+    const std::vector<PathCause> causes = net.Causes();
+    if (stage == 1) {
+      ASSERT_EQ(causes.size(), 4u) << "data pass on either side";
+      for (const PathCause& cause : causes) EXPECT_EQ(cause.kind, PathCauseKind::kLink);
+      continue;
+    }
+    ASSERT_EQ(causes.size(), 1u) << "the last stage has no other";
+    EXPECT_EQ(causes[0].kind, PathCauseKind::kFabric);
+    EXPECT_EQ(causes[0].paths.size(), 16u);
+    EXPECT_TRUE(causes[0].told_apart);
+    EXPECT_EQ(causes[0].hosts, (std::vector<int32_t>{12, 13, 14, 15}));
+  }
+}
+
+TEST(PathVote, TwoLinksAtOnceAreTwoCauses) {
+  Net net = MakeNet({.gpus = 2, .replicas = 4, .stages = 4});
+  std::erase_if(net.paths, [](const VotePath& path) { return !path.point_to_point; });
+  net.Slow([&](const VotePath& p) {
+    const int32_t first = std::min(p.ranks[0], p.ranks[1]) / 2;
+    return first == 4 || first == 9;
+  });
+  const std::vector<PathCause> causes = net.Causes();
+  ASSERT_EQ(causes.size(), 2u);
+  for (const PathCause& cause : causes) EXPECT_EQ(cause.kind, PathCauseKind::kLink);
+}
+
 TEST(PathVote, WhatFarFewerPathsShowBesideTheMainCauseIsItsEcho) {
   // A pipeline. Host 5 sends slowly, on three GPUs; so do two other hosts, on the first GPU each.
   Net net = MakeNet({.gpus = 3, .replicas = 1, .stages = 12});

@@ -67,10 +67,15 @@ bool WasSlowBefore(absl::Span<const double> logs, const LevelShift& shift) {
   return slow > 1 && static_cast<double>(slow) >= kMinSlowShare * static_cast<double>(shift.at);
 }
 
+// What was slow before, and becomes a little slower, has its onset elsewhere.
+bool BringsMostOfIt(const LevelShift& shift) {
+  return shift.after - shift.before >= kMainPart * std::max(shift.after, std::log(kMinRatio));
+}
+
 // Where the ratio jumps up for good; 0 = it does not.
 size_t OnsetOf(absl::Span<const double> logs, double noise) {
   const LevelShift shift = FindLevelShift(MiddlesOfThree(logs), kMinSlowSteps);
-  const bool jumps = shift.at > 0 && shift.after > shift.before && shift.significance >= kMinDeviations;
+  const bool jumps = shift.at > 0 && BringsMostOfIt(shift) && shift.significance >= kMinDeviations;
   if (jumps && !WasSlowBefore(logs, shift)) return shift.at;
   for (size_t at = 1; at < kMinSlowSteps && at + kMinSlowSteps <= logs.size(); ++at) {
     if (IsEarlyOnset(logs, at, noise)) return at;

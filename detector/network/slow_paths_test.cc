@@ -64,6 +64,18 @@ TEST(FindSlowPathsTest, OneQuickStepIsAPastBecauseChanceMakesNothingQuicker) {
   }
 }
 
+// Levels of little noise differ by a little for sure: that is no onset of what was slow already.
+TEST(FindSlowPathsTest, WhatBecomesALittleSlowerWasSlowBefore) {
+  const auto level = [](size_t path, size_t step) {
+    if (path != 2) return 1.0;
+    return step == 0 ? 1.0 : step < 9 ? 12.0 : 14.0;
+  };
+  const std::vector<SlowPath> slow = FindSlowPaths(Table(6, level));
+  EXPECT_TRUE(slow[2].slow);
+  EXPECT_EQ(slow[2].first_step, 1u);
+  EXPECT_NEAR(slow[2].ratio, 13, 1.5);
+}
+
 TEST(FindSlowPathsTest, AQuickFirstStepIsNoPastWhereLaterOnesAreAsQuick) {
   const auto level = [](size_t, size_t step) { return step == 0 || step == 9 ? 0.2 : 1.0; };
   for (const SlowPath& path : FindSlowPaths(Table(8, level))) EXPECT_FALSE(path.slow);
