@@ -6,6 +6,7 @@
 #ifndef LOCKSTEP_DETECTOR_MODEL_BEGIN_ORDER_H_
 #define LOCKSTEP_DETECTOR_MODEL_BEGIN_ORDER_H_
 
+#include <algorithm>
 #include <cstdint>
 
 #include "absl/types/span.h"
@@ -13,15 +14,17 @@
 
 namespace lockstep {
 
-// An operation that ends within 1/20 of its length after another's start has ended before it: recorders read the two
-// times one after the other. By judgement, not measured.
+// An operation that ends within 1/20 of its length after another's start, and within a millisecond, has ended before
+// it: recorders read the two times one after the other, or poll for them. By judgement, not measured.
 inline constexpr int64_t kEndTolerance = 20;
+inline constexpr int64_t kMostOverlapNs = 1'000'000;
 
 // Moments so close may be one: CUDA takes some 10 us for a launch, a slow host several times as much.
 inline constexpr int64_t kOneMomentNs = 100'000;
 
 inline bool HasEndedBy(const TraceOperation& operation, int64_t start_ns) {
-  return operation.finished() && operation.end_ns - start_ns <= operation.duration_ns() / kEndTolerance;
+  return operation.finished() &&
+         operation.end_ns - start_ns <= std::min(kMostOverlapNs, operation.duration_ns() / kEndTolerance);
 }
 
 // Whether more than a few of the rank's collectives seem to begin while the one before them in their communicator runs,

@@ -33,6 +33,16 @@ TEST(BeginOrderTest, WhatBeginsWhileTheOneBeforeItRunsIsACall) {
   EXPECT_TRUE(BeginsOutOfTurn(Calls(60), false));
 }
 
+// What began 8 ms before an operation of 300 ms ended did not wait for that.
+TEST(BeginOrderTest, NoRecorderErrsByMoreThanAMillisecond) {
+  const TraceOperation operation{.start_ns = 0, .end_ns = 300'000'000};
+  EXPECT_TRUE(HasEndedBy(operation, 299'100'000));
+  EXPECT_FALSE(HasEndedBy(operation, 292'000'000));
+  const TraceOperation brief{.start_ns = 0, .end_ns = 1'000'000};
+  EXPECT_TRUE(HasEndedBy(brief, 960'000));
+  EXPECT_FALSE(HasEndedBy(brief, 900'000));
+}
+
 TEST(BeginOrderTest, KindsMayHaveStreamsOfTheirOwn) {
   EXPECT_FALSE(BeginsOutOfTurn(Calls(60), true));
   EXPECT_TRUE(BeginsOutOfTurn(Calls(40), true));
