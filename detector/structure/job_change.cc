@@ -32,8 +32,8 @@ constexpr double kMinDrift = 0.01;
 constexpr double kMinDriftF = 10;
 // Before and in its first step a job compiles and warms up, and a recording may begin inside of that step.
 constexpr size_t kFirstPauseStep = 2;
-// A pause lasts at least as long as so many typical steps: shorter, it is a slow step.
-constexpr double kMinPauseSteps = 1;
+// Of a typical step: a pause is nearer to one than to none.
+constexpr double kMinPauseSteps = kMainPart;
 // Of which so much is idle on all ranks: the main part.
 constexpr double kPauseShared = kMainPart;
 // By judgement, not measured.
@@ -49,7 +49,9 @@ Series Telling(const StepProfile& profile) {
   const std::vector<double> common = CommonMode(profile);
   Series series;
   for (size_t step = 0; step < common.size(); ++step) {
-    if (std::isnan(common[step]) || (series.step.empty() && common[step] > kWarmUp)) continue;
+    // A recording may begin inside of a step.
+    const bool whole = common[step] >= kMinorPart && common[step] <= kWarmUp;
+    if (std::isnan(common[step]) || (series.step.empty() && !whole)) continue;
     series.step.push_back(step);
     series.value.push_back(common[step]);
   }

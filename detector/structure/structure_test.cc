@@ -263,6 +263,15 @@ TEST(Structure, ARegressionOfAllRanksIsTheJobsAndOfOneRankNot) {
   EXPECT_TRUE(Classes(Profile({}, 1, one)).empty());
 }
 
+// The recording begins inside of a step, of which next to nothing is seen.
+TEST(Structure, AFirstStepThatWasRecordedInPartHidesNoRegression) {
+  const auto all = [](const PlaceInJob&, size_t step) { return step == 0 ? 0.01 : step >= 11 ? 1.15 : 1.0; };
+  const std::vector<Verdict> verdicts = FindStructural(Profile({}, 1, all), nullptr, kMinGain);
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kJobRegression);
+  EXPECT_EQ(verdicts[0].first_step, 11);
+}
+
 TEST(Structure, ASlowWaveIsDriftAndNotARegression) {
   const auto wave = [](const PlaceInJob&, size_t step) {
     return 1 + 0.03 * std::sin(2 * 3.14159265 * static_cast<double>(step) / 60);
@@ -285,6 +294,16 @@ TEST(Structure, APauseIsNamedAndPlannedIfItIsTheSchedule) {
   ASSERT_EQ(planned.size(), 1u);
   EXPECT_TRUE(IsPlanned(planned[0]));
   EXPECT_TRUE(FindStructural(profile, nullptr, 0.99).empty()) << "planned breaks that take less are not worth a word";
+}
+
+TEST(Structure, APauseIsNearerToAStepThanToNone) {
+  StepProfile profile = Profile({.steps = 40}, 1, One);
+  const double step_seconds = profile.step_seconds[10];
+  for (const double steps : {0.4, 0.6}) {
+    profile.pause_seconds.assign(profile.steps, 0.0);
+    for (const size_t step : {7u, 17u, 27u, 37u}) profile.pause_seconds[step] = steps * step_seconds;
+    EXPECT_EQ(FindStructural(profile, nullptr, kMinGain).size(), steps > 0.5 ? 1u : 0u) << steps;
+  }
 }
 
 TEST(Structure, StartingUpIsNoPause) {
