@@ -15,6 +15,7 @@
 #include "detector/structure/job_change.h"
 #include "detector/verdict/abstention.h"
 #include "detector/verdict/ledger_line.h"
+#include "detector/verdict/network_reasons.h"
 #include "detector/verdict/trace_names.h"
 
 namespace lockstep {
@@ -56,8 +57,20 @@ Series UsualSteps(const StepTable& steps) {
   return StepsThat(steps, [&](size_t step) { return steps.usual[step] != 0; });
 }
 
-Series AllThatCount(const StepTable& steps) {
-  return StepsThat(steps, [&](size_t step) { return steps.usual[step] != 0 || IsWaited(steps, step); });
+// Transfers stood still in it.
+bool IsStalled(const StepTable& steps, const std::vector<Verdict>& verdicts, size_t step) {
+  return steps.step_seconds[step] > steps.usual_seconds &&
+         std::any_of(verdicts.begin(), verdicts.end(), [step](const Verdict& verdict) {
+           const auto* stalled = FindReason<StalledTransfers>(verdict);
+           return stalled != nullptr && static_cast<int64_t>(step) >= stalled->first_step &&
+                  static_cast<int64_t>(step) <= stalled->last_step;
+         });
+}
+
+Series AllThatCount(const StepTable& steps, const std::vector<Verdict>& verdicts) {
+  return StepsThat(steps, [&](size_t step) {
+    return steps.usual[step] != 0 || IsWaited(steps, step) || IsStalled(steps, verdicts, step);
+  });
 }
 
 double MeanOf(const std::vector<double>& values) {
@@ -183,7 +196,7 @@ bool CostsSteps(const Verdict& verdict) {
 TimeLedger BuildLedger(const StepTable& steps, const std::vector<Verdict>& verdicts,
                        const std::optional<StepShift>& shift, Together together) {
   TimeLedger ledger;
-  const Series series = AllThatCount(steps);
+  const Series series = AllThatCount(steps, verdicts);
   if (series.step.size() < kMinPast) return ledger;
   ledger.measured_seconds = MeanOf(series.seconds);
   // The past ends with the first onset that leaves one.

@@ -7,8 +7,8 @@
 // give back together: nothing but replays says what the job would take. Lines: what findings cost, each averaged over
 // all steps, so that one of the second half counts for half. A sum that exceeds what was lost is scaled down to it:
 // causes that hide behind one another cost less together than one by one. Usual steps count, and the few longer ones in
-// which ranks wait for others (StepTable::waited): what was lost in these was lost. Hangs and pauses count nowhere, nor
-// does who makes pauses longer.
+// which ranks wait for others (StepTable::waited) or transfers stand still: what was lost in these was lost. Hangs and
+// pauses count nowhere, nor does who makes pauses longer.
 //
 // SlowForUnknownReason: steps take longer since some step, and the findings explain less than half of it: the job is
 // slow, and nobody knows why. The change is the best split of the series into two levels, as in job_change.h. Where the

@@ -108,6 +108,22 @@ TEST(TimeLedgerTest, HangsAndPausesAreNoPartOfAUsualStep) {
   EXPECT_TRUE(LedgerOf(Steps(1.0), {hang, Finding(12, 0.5, VerdictClass::kPause)}).lines.empty());
 }
 
+TEST(TimeLedgerTest, WhatIsLostWhileTransfersStandStillIsLost) {
+  StepTable steps = Steps(1.0);
+  steps.usual_seconds = 1;
+  steps.step_seconds[12] = 3;
+  steps.usual[12] = 0;
+  Verdict stall = Finding(12, 2.0 / 8, VerdictClass::kGroupSlow);
+  EXPECT_NEAR(LedgerOf(steps, {stall}).measured_seconds, 1, 1e-9) << "nobody knows what happened in it";
+  stall.evidence.push_back(
+      {EvidenceKind::kDelayMatrix, StalledTransfers{.steps = 1, .first_step = 12, .last_step = 12}});
+  const TimeLedger ledger = LedgerOf(steps, {stall});
+  EXPECT_NEAR(ledger.measured_seconds, 1.1, 1e-9);
+  ASSERT_EQ(ledger.lines.size(), 1U);
+  EXPECT_NEAR(ledger.lines[0].seconds, 0.1, 1e-9);
+  EXPECT_NEAR(ledger.unexplained_seconds, 0, 1e-9);
+}
+
 TEST(TimeLedgerTest, TooFewStepsHaveNoLedger) {
   StepTable steps = Steps(1.0);
   steps.usual.assign(20, 0);
