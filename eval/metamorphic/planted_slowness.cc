@@ -49,14 +49,20 @@ std::vector<size_t> RanksToPlantAt(const TraceAnalysis& analysis, const std::set
   return ranks;
 }
 
-double SlowdownSince(const StepTable& steps, const PlayedRecording& played, int32_t first_step) {
-  double longer = 0, all = 0;
-  for (auto step = static_cast<size_t>(first_step); step < static_cast<size_t>(steps.steps); ++step) {
-    if (steps.usual[step] == 0) continue;
-    longer += played.longer_seconds[step];
-    all += steps.step_seconds[step] + played.longer_seconds[step];
+// Of all steps since then, usual ones and others.
+struct StepLengths {
+  double recorded_seconds = 0;
+  double longer_seconds = 0;  // than in the recording
+};
+
+StepLengths LengthsSince(const StepTable& steps, const PlayedRecording& played, int32_t first_step) {
+  StepLengths lengths;
+  for (auto step = static_cast<size_t>(std::max(0, first_step)); step < static_cast<size_t>(steps.steps); ++step) {
+    if (!(steps.step_seconds[step] > 0)) continue;
+    lengths.recorded_seconds += steps.step_seconds[step];
+    lengths.longer_seconds += played.longer_seconds[step];
   }
-  return all > 0 ? longer / all : 0;
+  return lengths;
 }
 
 std::vector<size_t> BlamedForTheirWork(const Trace& trace, const Verdict& verdict) {
@@ -111,6 +117,22 @@ std::vector<double> HealingFactors(const OwnProfile& profile, size_t rank, int32
   return factors;
 }
 
+std::optional<PlayedRecording> Healed(const RecordingReplay& replay, const Verdict& verdict) {
+  const TraceAnalysis& analysis = replay.analysis();
+  std::vector<std::vector<double>> factors(analysis.trace->ranks.size());
+  const std::vector<size_t> blamed = BlamedForTheirWork(*analysis.trace, verdict);
+  if (blamed.empty()) return std::nullopt;
+  for (const size_t rank : blamed) {
+    factors[rank] = HealingFactors(analysis.profile, rank, static_cast<int32_t>(verdict.first_step),
+                                   static_cast<int32_t>(verdict.last_step));
+  }
+  PlayedRecording played = replay.Play([&factors](size_t rank, int32_t step) {
+    return factors[rank].empty() || step < 0 ? 1 : factors[rank][static_cast<size_t>(step)];
+  });
+  if (!played.complete) return std::nullopt;
+  return played;
+}
+
 }  // namespace
 
 std::optional<PlantedSlowness> PlantSlowness(const RecordingReplay& replay, const std::set<std::string>& avoided_hosts,
@@ -126,7 +148,9 @@ std::optional<PlantedSlowness> PlantSlowness(const RecordingReplay& replay, cons
       return rank == planted.rank && step >= planted.first_step ? kPlantedFactor : 1;
     });
     if (!played.complete) return std::nullopt;
-    planted.slowdown_fraction = SlowdownSince(analysis.steps, played, planted.first_step);
+    const StepLengths lengths = LengthsSince(analysis.steps, played, planted.first_step);
+    const double seconds = lengths.recorded_seconds + lengths.longer_seconds;
+    planted.slowdown_fraction = seconds > 0 ? lengths.longer_seconds / seconds : 0;
     if (planted.slowdown_fraction < min_cost) continue;
     planted.trace = std::move(played.trace);
     return planted;
@@ -134,20 +158,17 @@ std::optional<PlantedSlowness> PlantSlowness(const RecordingReplay& replay, cons
   return std::nullopt;
 }
 
+std::optional<double> CostOfDelayOf(const RecordingReplay& replay, const Verdict& verdict) {
+  const std::optional<PlayedRecording> healed = Healed(replay, verdict);
+  if (!healed.has_value()) return std::nullopt;
+  const StepLengths lengths = LengthsSince(replay.analysis().steps, *healed, static_cast<int32_t>(verdict.first_step));
+  return lengths.recorded_seconds > 0 ? -lengths.longer_seconds / lengths.recorded_seconds : 0;
+}
+
 std::optional<Trace> WithoutDelayOf(const RecordingReplay& replay, const Verdict& verdict) {
-  const TraceAnalysis& analysis = replay.analysis();
-  std::vector<std::vector<double>> factors(analysis.trace->ranks.size());
-  const std::vector<size_t> blamed = BlamedForTheirWork(*analysis.trace, verdict);
-  if (blamed.empty()) return std::nullopt;
-  for (const size_t rank : blamed) {
-    factors[rank] = HealingFactors(analysis.profile, rank, static_cast<int32_t>(verdict.first_step),
-                                   static_cast<int32_t>(verdict.last_step));
-  }
-  PlayedRecording played = replay.Play([&factors](size_t rank, int32_t step) {
-    return factors[rank].empty() || step < 0 ? 1 : factors[rank][static_cast<size_t>(step)];
-  });
-  if (!played.complete) return std::nullopt;
-  return std::move(played.trace);
+  std::optional<PlayedRecording> healed = Healed(replay, verdict);
+  if (!healed.has_value()) return std::nullopt;
+  return std::move(healed->trace);
 }
 
 }  // namespace lockstep

@@ -33,6 +33,10 @@ struct PlantedSlowness {
 std::optional<PlantedSlowness> PlantSlowness(const RecordingReplay& replay, const std::set<std::string>& avoided_hosts,
                                              double min_cost, Random& random);
 
+// What the delay of the ranks that `verdict` blames for their own work costs, as Cost tells it. None as of
+// WithoutDelayOf.
+std::optional<double> CostOfDelayOf(const RecordingReplay& replay, const Verdict& verdict);
+
 // The ranks that `verdict` blames for their own work at what their peers took in the same steps. None if it does not
 // blame any for that, or the records do not hang together.
 std::optional<Trace> WithoutDelayOf(const RecordingReplay& replay, const Verdict& verdict);

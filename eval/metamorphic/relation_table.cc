@@ -18,6 +18,7 @@
 #include "detector/verdict/verdict.h"
 #include "eval/metamorphic/alterations.h"
 #include "eval/metamorphic/planted_slowness.h"
+#include "eval/metamorphic/recording_replay.h"
 #include "eval/metamorphic/relation.h"
 #include "eval/metamorphic/renaming.h"
 #include "eval/metamorphic/report_comparison.h"
@@ -157,10 +158,15 @@ Trial Planted(Subject& subject, Random& random) {
   return Outcome(AnotherIsAccused(WithHostOf(subject.named_hosts(), trace, planted->rank), report));
 }
 
-// Each finding that surely costs enough is still there: on one of its hosts, or of its class where it names none.
-std::string Forgotten(const JobReport& before, const JobReport& after) {
+bool SurelyCosts(const Verdict& verdict) {
+  return verdict.type() == FindingType::kAccusation && verdict.cost.slowdown_fraction >= kSurelyMinCost;
+}
+
+// Each finding that surely costs enough is still there: on one of its hosts, or of its class where it names none. Who
+// is no longer found may be hidden behind another: what its delay costs in the `changed` recording counts.
+std::string Forgotten(const JobReport& before, const JobReport& after, const Trace& changed) {
   for (const Verdict& verdict : before.verdicts) {
-    if (verdict.type() != FindingType::kAccusation || verdict.cost.slowdown_fraction < kSurelyMinCost) continue;
+    if (!SurelyCosts(verdict)) continue;
     const auto is_the_same = [&verdict](const Verdict& other) {
       if (other.type() != FindingType::kAccusation) return false;
       if (verdict.culprits.empty()) return other.verdict_class == verdict.verdict_class;
@@ -170,6 +176,7 @@ std::string Forgotten(const JobReport& before, const JobReport& after) {
       });
     };
     if (std::any_of(after.verdicts.begin(), after.verdicts.end(), is_the_same)) continue;
+    if (CostOfDelayOf(RecordingReplay(changed), verdict).value_or(kSurelyMinCost) < kSurelyMinCost) continue;
     return absl::StrFormat("%s %s at %.1f %% is no longer found", Name(verdict.verdict_class),
                            verdict.culprits.empty() ? "" : verdict.culprits.front().host,
                            100 * verdict.cost.slowdown_fraction);
@@ -179,14 +186,16 @@ std::string Forgotten(const JobReport& before, const JobReport& after) {
 
 Trial Beside(Subject& subject, Random& random) {
   const JobReport& before = subject.report();
-  if (IsHung(before) || Forgotten(before, {}).empty()) return NotApplicable("no slowness that surely costs enough");
+  if (IsHung(before) || std::none_of(before.verdicts.begin(), before.verdicts.end(), SurelyCosts)) {
+    return NotApplicable("no slowness that surely costs enough");
+  }
   const std::optional<PlantedSlowness> planted =
       PlantSlowness(subject.replay(), NamedHosts(before), kSurelyMinCost, random);
   if (!planted.has_value()) return NotApplicable("no rank to plant it at that costs enough");
   const Trace& trace = subject.recording().trace;
   const JobReport report = subject.Judge(WithTrace(subject.recording(), planted->trace));
   std::string wrong = MissesPlanted(trace, *planted, subject.nearly_told_cost(), report);
-  if (wrong.empty()) wrong = Forgotten(before, report);
+  if (wrong.empty()) wrong = Forgotten(before, report, planted->trace);
   if (wrong.empty()) wrong = AnotherIsAccused(WithHostOf(subject.named_hosts(), trace, planted->rank), report);
   return Outcome(std::move(wrong));
 }

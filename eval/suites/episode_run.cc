@@ -18,6 +18,7 @@ namespace {
 
 // When the records are looked at after the onset of a hang.
 constexpr double kHangLooksSeconds[] = {1, 2, 3, 4, 5, 6, 8, 10};
+constexpr int64_t kReadAfterNanos = 60 * kNanosPerSecond;
 
 int64_t LatestTime(const Trace& trace) {
   int64_t latest_ns = kNoTime;
@@ -92,6 +93,16 @@ void LookAfterTheHang(const Episode& episode, const Engine& engine, const RunOpt
   }
 }
 
+// As a recorder is read a minute after the job stopped for good, and says when (diagnose.md, taken_ns).
+JobEvidence ReadLater(const Episode& episode) {
+  const int64_t read_ns = episode.truth.hang_ns + kReadAfterNanos;
+  return WithTrace(episode.evidence, SeenByAgents(episode.evidence.trace, read_ns, SilentHosts(episode.truth)));
+}
+
+JobReport DiagnoseWhole(const Episode& episode, const Engine& engine) {
+  return episode.truth.hang_ns == 0 ? engine(episode.evidence) : engine(ReadLater(episode));
+}
+
 // What the collector makes of it with what it pulls; how long a step takes it knows from the reports of the agents.
 JobReport DiagnoseByPulls(const Episode& episode, EpisodeOutcome* outcome) {
   PullingEngine engine{InvestigationOptions()};
@@ -124,7 +135,7 @@ EpisodeOutcome RunPlan(const EpisodePlan& plan, const Suite& suite, const Engine
   const Episode episode = SimulatePlan(plan);
   const int64_t simulated_ns = clock.MonotonicNanos();
   const JobReport report =
-      suite.procedure == Procedure::kPulls ? DiagnoseByPulls(episode, &outcome) : engine(episode.evidence);
+      suite.procedure == Procedure::kPulls ? DiagnoseByPulls(episode, &outcome) : DiagnoseWhole(episode, engine);
   outcome.diagnose_ns = clock.MonotonicNanos() - simulated_ns;
   outcome.simulate_ns = simulated_ns - start_ns;
   outcome.negative = episode.truth.is_negative;
