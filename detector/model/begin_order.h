@@ -14,13 +14,15 @@
 
 namespace lockstep {
 
-// An operation that ends within 1/20 of its length after another's start, and within a millisecond, has ended before
-// it: recorders read the two times one after the other, or poll for them. By judgement, not measured.
+// An operation that ends within 1/20 of its length after another's start has ended before it: recorders read the two
+// times one after the other. By judgement, not measured.
 inline constexpr int64_t kEndTolerance = 20;
-inline constexpr int64_t kMostOverlapNs = 1'000'000;
 
 // Moments so close may be one: CUDA takes some 10 us for a launch, a slow host several times as much.
 inline constexpr int64_t kOneMomentNs = 100'000;
+
+// Between reading the two times, a recorder is not away for more than ten such.
+inline constexpr int64_t kMostOverlapNs = 10 * kOneMomentNs;
 
 inline bool HasEndedBy(const TraceOperation& operation, int64_t start_ns) {
   return operation.finished() &&

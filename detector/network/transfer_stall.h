@@ -5,7 +5,7 @@
 // steps: transfer times are those of the last to arrive, so that a late rank stalls nobody's transfer. Paths are left
 // out of which some member's begins are not seen: it may have been the last. What the stalled
 // paths have in common, and the others measured in those steps do not, is voted on (path_vote.h): all hosts that its
-// causes mean are named, told apart unless one of them lies between hosts. Our own. Pure. Cost O(paths x steps).
+// causes mean are meant, told apart unless one of them lies between hosts. Our own. Pure. Cost O(paths x steps).
 
 #ifndef LOCKSTEP_DETECTOR_NETWORK_TRANSFER_STALL_H_
 #define LOCKSTEP_DETECTOR_NETWORK_TRANSFER_STALL_H_

@@ -46,8 +46,8 @@ void AddCounterfactual(const Ailment& ailment, int32_t step, Counterfactual* cou
 
 }  // namespace
 
-// Where collectives run beside the work, peers that wait in them seem to work less than they do; but before the onset
-// nobody waited, and the rank itself needed what it needs; without a past, what of the peers' work is seen tells.
+// Where collectives run beside the work, peers that wait in them seem to work less than they do. What the rank itself
+// needed before its onset tells more, and what of the peers' work is seen: the more they needed, the less it exceeds.
 double ExcessOf(const Suspect& suspect) {
   const double healthy = std::max(suspect.before_seconds, suspect.needed_seconds);
   if (healthy <= 0) return suspect.excess_seconds;

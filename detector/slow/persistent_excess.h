@@ -49,7 +49,7 @@ struct Suspect {
   double excess_seconds = 0;  // median per step
   double own_seconds = 0;     // median per step
   double before_seconds = 0;  // SecondsBefore the stretch
-  double needed_seconds = 0;  // without a past: what a healthy rank would need (hidden_work.h); 0 = as its peers
+  double needed_seconds = 0;  // what a healthy rank would need (hidden_work.h); 0 = as its peers
   double significance = 0;    // standard errors
   double share_of_steps = 0;  // with at least half of the excess
   int32_t peers = 0;
