@@ -30,6 +30,9 @@ std::vector<char> LongStretches(absl::Span<const int64_t> lengths) {
   const int64_t usual = UsualLength(lengths);
   std::transform(lengths.begin(), lengths.end(), is_long.begin(),
                  [usual](int64_t length) { return static_cast<char>(length >= kTimesUsual * usual); });
+  // In its first step a job warms up: all of it is long, and the next step begins behind.
+  const auto first_usual = std::find(is_long.begin(), is_long.end(), 0);
+  if (first_usual - is_long.begin() > 1) std::fill(is_long.begin(), first_usual - 1, 0);
   return is_long;
 }
 

@@ -24,7 +24,8 @@ namespace lockstep {
 // anchor, or its time in any unit. 1 = a step has one anchor, as far as these tell.
 uint32_t AnchorsPerStep(absl::Span<const int64_t> lengths);
 
-// By stretch: 1 = much longer than usual, as the one that a step begins with.
+// By stretch: 1 = much longer than usual, as the one that a step begins with. Of those before the first usual one, the
+// last: a job that warms up.
 std::vector<char> LongStretches(absl::Span<const int64_t> lengths);
 
 }  // namespace lockstep

@@ -69,6 +69,15 @@ TEST(AnchorPeriodTest, TwoLongStretchesAreNoRepetition) {
   EXPECT_EQ(AnchorsPerStep({6, 2, 2, 2, 6, 2, 2, 2, 6}), 4u);
 }
 
+// Four buckets of one size per step, of which those of the first step come late as well.
+TEST(AnchorPeriodTest, AStepThatWarmsUpIsOne) {
+  std::vector<int64_t> times = {205, 205, 200, 1471};
+  for (int step = 0; step < 6; ++step) times.insert(times.end(), {26, 26, 26, 1180});
+  EXPECT_EQ(AnchorsPerStep(times), 4u);
+  const std::vector<char> is_long = LongStretches(times);
+  EXPECT_THAT(std::vector<char>(is_long.begin(), is_long.begin() + 8), ElementsAre(0, 0, 0, 1, 0, 0, 0, 1));
+}
+
 TEST(AnchorPeriodTest, LongIsTwiceTheUsual) {
   EXPECT_THAT(LongStretches({2, 4, 2, 3, 2, 9}), ElementsAre(0, 1, 0, 0, 0, 1));
   EXPECT_THAT(LongStretches({5, 2}), ElementsAre(1, 0)) << "of two, the usual one is the shorter";
