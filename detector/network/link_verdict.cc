@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -295,12 +296,17 @@ class LinkSearch {
     link.transfers.excess_seconds = link.verdict.cost.seconds_per_step;
     const bool of_one_rank = cause.ranks.size() == 1 || cause.kind == PathCauseKind::kGroup;
     if (cause.kind != PathCauseKind::kInside && of_one_rank) link.transfers.ranks = cause.ranks;
+    std::set<int32_t> hosts;
     for (const int32_t path : cause.paths) {
       explained_[static_cast<size_t>(path)] = 1;
+      for (const int32_t rank : table_.paths[static_cast<size_t>(path)].ranks) {
+        hosts.insert(host_of_[static_cast<size_t>(rank)]);
+      }
       link.transfers.channels.push_back({.channel = table_.paths[static_cast<size_t>(path)].channel,
                                          .first_step = static_cast<int32_t>(first_step),
                                          .ratio = slow_[static_cast<size_t>(path)].ratio});
     }
+    link.transfers.hosts.assign(hosts.begin(), hosts.end());
     links_.push_back(std::move(link));
   }
 

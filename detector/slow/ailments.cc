@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 
 #include "detector/slow/persistent_excess.h"
 
@@ -13,6 +14,12 @@ bool AreOne(const SlowCause& cause, const SlowTransfers& slow) {
   return cause.kind != SlowKind::kInput && !cause.whole_host &&
          std::abs(rank.first_step - slow.first_step) <= kSameOnsetSteps &&
          std::binary_search(slow.ranks.begin(), slow.ranks.end(), rank.rank);
+}
+
+std::vector<int32_t> Joined(const std::vector<int32_t>& a, const std::vector<int32_t>& b) {
+  std::vector<int32_t> both;
+  std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(both));
+  return both;
 }
 
 }  // namespace
@@ -42,6 +49,7 @@ Ailments AilmentsOf(const TraceAnalysis& analysis, const std::vector<SlowCause>&
                               .excess_seconds = slow.excess_seconds});
     }
     ailments.all[at].transfers.push_back(&slow);
+    ailments.all[at].hosts = Joined(ailments.all[at].hosts, slow.hosts);
     ailments.of_transfers.push_back(at);
   }
   return ailments;

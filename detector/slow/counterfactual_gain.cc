@@ -79,31 +79,13 @@ class Gains {
   // Whether other slow transfers may make these slow: of what shares a host with them, and leaves it.
   bool MayBeEcho(size_t number) const {
     const Ailment& ailment = ailments_[number];
-    if (ailment.cause != nullptr) return false;
-    const std::set<int32_t> hosts = HostsOf(ailment);
-    if (hosts.size() < 2) return false;
-    return std::any_of(ailments_.begin(), ailments_.end(), [&](const Ailment& other) {
-      const std::set<int32_t> others = HostsOf(other);
-      return &other != &ailment && others.size() > 1 &&
-             std::any_of(others.begin(), others.end(), [&hosts](int32_t host) { return hosts.contains(host); });
+    if (ailment.cause != nullptr || ailment.hosts.size() < 2) return false;
+    return std::any_of(ailments_.begin(), ailments_.end(), [&ailment](const Ailment& other) {
+      return &other != &ailment && other.hosts.size() > 1 &&
+             std::any_of(other.hosts.begin(), other.hosts.end(), [&ailment](int32_t host) {
+               return std::binary_search(ailment.hosts.begin(), ailment.hosts.end(), host);
+             });
     });
-  }
-
-  // That its slow transfers connect.
-  std::set<int32_t> HostsOf(const Ailment& ailment) const {
-    std::set<int32_t> hosts;
-    for (const SlowTransfers* transfers : ailment.transfers) {
-      for (const SlowChannel& slow : transfers->channels) {
-        const OperationChannel& channel = analysis_.matched.channels[static_cast<size_t>(slow.channel)];
-        const auto& members = analysis_.trace->communicators[static_cast<size_t>(channel.communicator)].members;
-        for (size_t place = 0; place < members.size(); ++place) {
-          const auto at = static_cast<int32_t>(place);
-          if (!channel.collective() && at != channel.source && at != channel.destination) continue;
-          if (members[place] >= 0) hosts.insert(analysis_.trace->ranks[static_cast<size_t>(members[place])].host);
-        }
-      }
-    }
-    return hosts;
   }
 
   // Of what steps got longer by at its onset: what the stronger ones that began with it and cannot be replayed either

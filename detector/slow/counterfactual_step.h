@@ -25,6 +25,7 @@ struct Ailment {
   const SlowCause* cause = nullptr;
   const OwnProfile* profile = nullptr;  // of a cause that is there in some steps only
   std::vector<const SlowTransfers*> transfers;
+  std::vector<int32_t> hosts;  // rising: that its transfers connect
   int32_t first_step = 0;
   int32_t last_step = 0;
   int32_t earliest_step = 0;  // where records are lost beside it, it may be there all the same

@@ -316,7 +316,11 @@ CounterfactualGains GainsOfBoth(const Job& job, absl::string_view beside = "") {
     if (name != beside && name != absl::StrCat("tp", job.slow_pair)) continue;
     const double ratio = name == beside ? 1.5 : job.transfer_factor;
     const SlowChannel slow{.channel = static_cast<int32_t>(i), .first_step = job.transfer_onset, .ratio = ratio};
-    const SlowTransfers of_group{.channels = {slow}, .first_step = job.transfer_onset};
+    SlowTransfers of_group{.channels = {slow}, .first_step = job.transfer_onset};
+    for (const int32_t rank : trace.communicators[communicator].members) {
+      const int32_t host = trace.ranks[static_cast<size_t>(rank)].host;
+      if (of_group.hosts.empty() || of_group.hosts.back() != host) of_group.hosts.push_back(host);
+    }
     transfers.insert(name == beside ? transfers.end() : transfers.begin(), of_group);
   }
   return GainsOf(analysis, causes, transfers, kMinCost);
@@ -350,25 +354,18 @@ TEST(CounterfactualGainTest, TransfersThatMayBeTheEchoOfOthersCostWhatRemovingTh
 }
 
 TEST(CounterfactualGainTest, StepsBeforeTheOtherCauseTellMore) {
-  const CounterfactualGains gains = GainsOfBoth({.slow_rank = 1,
-                                                 .slow_factor = 2,
-                                                 .onset = 6,
-                                                 .noise = 0.001,
-                                                 .slow_pair = 4,
-                                                 .transfer_factor = 26,
-                                                 .transfer_onset = 2});
+  Job job = kHidingTransfers;
+  job.onset = 6;
+  job.transfer_onset = 2;
+  const CounterfactualGains gains = GainsOfBoth(job);
   EXPECT_NEAR(gains.of_transfers[0].seconds_per_step, 0.02, 0.001);
   EXPECT_NEAR(gains.of_transfers[0].step_seconds, 0.061, 0.001) << "as recorded in steps 2 to 5";
 }
 
 TEST(CounterfactualGainTest, ARankAndTransfersOfItsWithOneOnsetAreRemovedTogether) {
-  const Job job = {.slow_rank = 8,
-                   .slow_factor = 1.5,
-                   .onset = 3,
-                   .noise = 0.001,
-                   .slow_pair = 4,
-                   .transfer_factor = 26,
-                   .transfer_onset = 3};
+  Job job = kHidingTransfers;
+  job.slow_rank = 8;
+  job.slow_factor = 1.5;
   const Trace trace = Player(job).Play();
   const TraceAnalysis analysis = AnalyseTrace(trace, false);
   const std::vector<SlowCause> causes = GroupSuspects(trace, analysis.roles, analysis.profile, SuspectsOf(analysis));

@@ -21,6 +21,7 @@ struct SlowTransfers {
   int32_t first_step = 0;
   std::vector<char> in_step;   // by step: 1 = slow in it; empty = in all from first_step on
   std::vector<int32_t> ranks;  // rank indices, rising: whose NIC it may be; empty = of nobody alone
+  std::vector<int32_t> hosts;  // rising: that they connect
   double excess_seconds = 0;   // per step, of the rank with most of it: the cost where nothing can be replayed
 
   bool IsIn(int32_t step) const {
