@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <map>
 
 #include "absl/types/span.h"
 #include "base/shares.h"
@@ -31,10 +32,9 @@ class Search {
     if (profile_.steps < static_cast<size_t>(kMinSuspectSteps) || steps_.usual_seconds <= 0) return suspects;
     for (const std::vector<int32_t>& peers : roles_.classes) {
       if (peers.size() < 2) continue;
-      const ExcessNoise noise = NoiseOf(profile_, peers);
       for (const int32_t rank : peers) {
         Suspect suspect;
-        if (!Convict(rank, noise, &suspect)) continue;
+        if (!Convict(rank, &suspect)) continue;
         suspects.push_back(suspect);
       }
     }
@@ -42,7 +42,7 @@ class Search {
     return suspects;
   }
 
-  void LookBesideTransfers(const std::vector<SlowTransfers>& transfers, std::vector<Suspect>* suspects) const {
+  void LookBesideTransfers(const std::vector<SlowTransfers>& transfers, std::vector<Suspect>* suspects) {
     const double trials = static_cast<double>(transfers.size()) / options_.false_suspects_per_job;
     for (const SlowTransfers& slow : transfers) {
       if (slow.ranks.size() != 1 || roles_.PeersOf(static_cast<size_t>(slow.ranks.front())).size() < 2) continue;
@@ -65,6 +65,14 @@ class Search {
     std::sort(suspects->begin(), suspects->end(), [](const Suspect& a, const Suspect& b) {
       return a.excess_seconds != b.excess_seconds ? a.excess_seconds > b.excess_seconds : a.rank < b.rank;
     });
+  }
+
+  // Of its peers, once for all of them.
+  const ExcessNoise& NoiseAmongPeersOf(int32_t rank) {
+    const auto row = static_cast<size_t>(rank);
+    const auto [known, is_new] = noise_.try_emplace(roles_.class_of_rank[row]);
+    if (is_new) known->second = NoiseOf(profile_, roles_.PeersOf(row));
+    return known->second;
   }
 
   Suspect Measure(int32_t rank, const ExcessNoise& noise, size_t first, size_t last) const {
@@ -97,7 +105,8 @@ class Search {
     return suspect;
   }
 
-  bool Convict(int32_t rank, const ExcessNoise& noise, Suspect* suspect) const {
+  bool Convict(int32_t rank, Suspect* suspect) {
+    const ExcessNoise& noise = NoiseAmongPeersOf(rank);
     size_t first = 0, last = 0;
     const double detectable = min_significance_ * noise.between_steps / std::sqrt(static_cast<double>(profile_.steps));
     const double least = std::max(Least(), detectable) / 2;
@@ -117,9 +126,9 @@ class Search {
     return std::min(options_.min_persistence, expected - kErrorsAllowed * error);
   }
 
-  bool ConvictBeside(const SlowTransfers& slow, double min_significance, Suspect* suspect) const {
+  bool ConvictBeside(const SlowTransfers& slow, double min_significance, Suspect* suspect) {
     const int32_t rank = slow.ranks.front();
-    const ExcessNoise noise = NoiseOf(profile_, roles_.PeersOf(static_cast<size_t>(rank)));
+    const ExcessNoise& noise = NoiseAmongPeersOf(rank);
     *suspect = Measure(rank, noise, static_cast<size_t>(slow.first_step), profile_.steps - 1);
     const double grown =
         suspect->before_seconds > 0 ? suspect->own_seconds - suspect->before_seconds : suspect->excess_seconds;
@@ -135,6 +144,7 @@ class Search {
   const StepTable& steps_;
   PersistenceOptions options_;
   double min_significance_ = 0;
+  std::map<int32_t, ExcessNoise> noise_;  // by class
 };
 
 }  // namespace
