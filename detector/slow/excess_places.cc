@@ -22,9 +22,9 @@ float MiddleAt(const std::vector<absl::Span<const float>>& peers, size_t interva
 
 }  // namespace
 
-std::vector<absl::Span<const float>> SamplePeers(size_t rank, const std::vector<int32_t>& peers,
-                                                 const std::vector<char>& left_out,
-                                                 absl::FunctionRef<absl::Span<const float>(size_t rank)> own_of) {
+std::vector<absl::Span<const float>> OwnTimesOfPeers(size_t rank, const std::vector<int32_t>& peers,
+                                                     const std::vector<char>& left_out,
+                                                     absl::FunctionRef<absl::Span<const float>(size_t rank)> own_of) {
   std::vector<absl::Span<const float>> sample;
   const size_t intervals = own_of(rank).size();
   const auto tells = [&](int32_t one) {

@@ -21,9 +21,9 @@ inline constexpr size_t kMostPlacePeers = 8;
 // Own times of a few peers of the rank with as many intervals as it has, spread evenly over `peers`, an order that
 // does not depend on numbers (peer_sample.h). `left_out`: by rank, 1 = it is slow itself, and tells nothing. Cost O(1)
 // where most tell.
-std::vector<absl::Span<const float>> SamplePeers(size_t rank, const std::vector<int32_t>& peers,
-                                                 const std::vector<char>& left_out,
-                                                 absl::FunctionRef<absl::Span<const float>(size_t rank)> own_of);
+std::vector<absl::Span<const float>> OwnTimesOfPeers(size_t rank, const std::vector<int32_t>& peers,
+                                                     const std::vector<char>& left_out,
+                                                     absl::FunctionRef<absl::Span<const float>(size_t rank)> own_of);
 
 // Takes `less` seconds off `own`, the own times of a rank's step in their order: where they exceed the middle of what
 // the peers' same intervals take, in proportion to that; what is more, off all alike. Peers have as many intervals.

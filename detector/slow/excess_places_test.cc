@@ -19,24 +19,25 @@ std::vector<float> Left(double less, const std::vector<std::vector<float>>& peer
   return own;
 }
 
-TEST(SamplePeers, AreThoseThatAreNotSlowThemselvesAndMakeAsManyCalls) {
+TEST(OwnTimesOfPeers, AreThoseThatAreNotSlowThemselvesAndMakeAsManyCalls) {
   const std::vector<std::vector<float>> own = {{1, 1}, {1, 2}, {1, 3}, {1, 4, 4}, {1, 5}};
   const auto own_of = [&](size_t rank) { return absl::MakeConstSpan(own[rank]); };
-  const auto sample = SamplePeers(0, {0, 1, 2, 3, 4}, {1, 0, 1, 0, 0}, own_of);
+  const auto sample = OwnTimesOfPeers(0, {0, 1, 2, 3, 4}, {1, 0, 1, 0, 0}, own_of);
   ASSERT_EQ(sample.size(), 2u);
   EXPECT_EQ(sample[0], own_of(1));
   EXPECT_EQ(sample[1], own_of(4));
 }
 
-TEST(SamplePeers, AreFewOfMany) {
+TEST(OwnTimesOfPeers, AreFewOfMany) {
   const std::vector<float> own = {1, 2};
   std::vector<int32_t> peers(1000);
   std::iota(peers.begin(), peers.end(), 0);
-  EXPECT_EQ(SamplePeers(5, peers, std::vector<char>(1000, 0), [&](size_t) { return absl::MakeConstSpan(own); }).size(),
-            kMostPlacePeers);
+  EXPECT_EQ(
+      OwnTimesOfPeers(5, peers, std::vector<char>(1000, 0), [&](size_t) { return absl::MakeConstSpan(own); }).size(),
+      kMostPlacePeers);
 }
 
-TEST(SamplePeers, AreFromTheMiddleOfEachPartOnFromItsBeginningWhereNobodyElseTells) {
+TEST(OwnTimesOfPeers, AreFromTheMiddleOfEachPartOnFromItsBeginningWhereNobodyElseTells) {
   const std::vector<float> own = {1, 2};
   const std::vector<std::vector<float>> all(3 * kMostPlacePeers, own);
   std::vector<int32_t> peers(all.size());
@@ -45,7 +46,7 @@ TEST(SamplePeers, AreFromTheMiddleOfEachPartOnFromItsBeginningWhereNobodyElseTel
   left_out[1] = left_out[4] = left_out[5] = 1;  // one before the end of its part; the last two of the next
   std::vector<size_t> taken;
   const auto own_of = [&](size_t rank) { return absl::MakeConstSpan(all[rank]); };
-  for (const absl::Span<const float> one : SamplePeers(all.size() - 1, peers, left_out, own_of)) {
+  for (const absl::Span<const float> one : OwnTimesOfPeers(all.size() - 1, peers, left_out, own_of)) {
     for (size_t rank = 0; rank < all.size(); ++rank) {
       if (one.data() == all[rank].data()) taken.push_back(rank);
     }

@@ -277,7 +277,8 @@ void StepReplay::Shorten(const Counterfactual::OwnTime& changed, size_t lane) {
   shortened_.assign(OwnOf(rank).begin(), OwnOf(rank).end());
   const double own_seconds = std::accumulate(shortened_.begin(), shortened_.end(), 0.0);
   TakeOffExcess((1 - static_cast<double>(changed.scale)) * own_seconds + static_cast<double>(changed.less),
-                SamplePeers(rank, analysis_->PeersByWaitingOf(rank), shortens_, own_of), absl::MakeSpan(shortened_));
+                OwnTimesOfPeers(rank, analysis_->PeersByWaitingOf(rank), shortens_, own_of),
+                absl::MakeSpan(shortened_));
   for (size_t i = 0; i < shortened_.size(); ++i) own_[first_node_[rank] + i][lane] = shortened_[i];
 }
 
