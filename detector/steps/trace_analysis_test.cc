@@ -11,6 +11,7 @@
 #include "detector/model/trace.h"
 #include "detector/model/trace_builder.h"
 #include "detector/steps/own_profile.h"
+#include "detector/testing/meeting_job.h"
 #include "gtest/gtest.h"
 
 namespace lockstep {
@@ -103,16 +104,12 @@ Trace ExchangingJob(const std::function<double(int32_t rank, int32_t exchange)>&
   constexpr int32_t kGroups = 4, kOfGroup = 4, kExchanges = 8;
   Random random(7);
   TraceBuilder builder("job");
-  std::vector<int32_t> groups, ranks;
-  const int32_t world = builder.AddCommunicator("world", "", kGroups * kOfGroup);
-  for (int32_t group = 0; group < kGroups; ++group) {
-    groups.push_back(builder.AddCommunicator(absl::StrCat("g", group), "", kOfGroup));
-    for (int32_t place = 0; place < kOfGroup; ++place) {
-      const int32_t number = group * kOfGroup + place;
-      ranks.push_back(builder.AddRank({.rank = number, .host = builder.AddHost(absl::StrCat("h", number))}));
-      builder.AddMember(world, number, ranks.back());
-      builder.AddMember(groups.back(), place, ranks.back());
-    }
+  const MeetingWorld world = AddWorld(kGroups * kOfGroup, "world", &builder);
+  const std::vector<int32_t>& ranks = world.handles;
+  std::vector<int32_t> groups;
+  for (int32_t rank = 0; rank < kGroups * kOfGroup; ++rank) {
+    groups.push_back(builder.AddCommunicator(absl::StrCat("g", rank / kOfGroup), "", kOfGroup));
+    builder.AddMember(groups.back(), rank % kOfGroup, ranks[static_cast<size_t>(rank)]);
   }
   std::vector<int64_t> now_ns(ranks.size(), kMilli);
   const auto meet = [&](int32_t first, int32_t last, int32_t communicator, OperationKind kind, uint64_t sequence,
@@ -138,11 +135,12 @@ Trace ExchangingJob(const std::function<double(int32_t rank, int32_t exchange)>&
   for (int32_t step = 0; step < kSteps; ++step) {
     for (int32_t exchange = 0; exchange < kExchanges; ++exchange) {
       for (int32_t group = 0; group < kGroups; ++group) {
-        meet(group * kOfGroup, (group + 1) * kOfGroup, groups[static_cast<size_t>(group)], OperationKind::kAllToAll,
+        const int32_t first = group * kOfGroup;
+        meet(first, first + kOfGroup, groups[static_cast<size_t>(first)], OperationKind::kAllToAll,
              static_cast<uint64_t>(step * kExchanges + exchange), [&](int32_t rank) { return times(rank, exchange); });
       }
     }
-    meet(0, kGroups * kOfGroup, world, OperationKind::kAllReduce, static_cast<uint64_t>(step),
+    meet(0, kGroups * kOfGroup, world.communicator, OperationKind::kAllReduce, static_cast<uint64_t>(step),
          [](int32_t) { return 5.0; });
   }
   return builder.Build();
