@@ -57,7 +57,7 @@ Series UsualSteps(const StepTable& steps) {
   return StepsThat(steps, [&](size_t step) { return steps.usual[step] != 0; });
 }
 
-// Transfers stood still in it.
+// Transfers stood still in it: longer than usual, from the first such step to the last.
 bool IsStalled(const StepTable& steps, const std::vector<Verdict>& verdicts, size_t step) {
   return steps.step_seconds[step] > steps.usual_seconds &&
          std::any_of(verdicts.begin(), verdicts.end(), [step](const Verdict& verdict) {

@@ -99,8 +99,10 @@ JobEvidence ReadLater(const Episode& episode) {
   return WithTrace(episode.evidence, SeenByAgents(episode.evidence.trace, read_ns, SilentHosts(episode.truth)));
 }
 
-JobReport DiagnoseWhole(const Episode& episode, const Engine& engine) {
-  return episode.truth.hang_ns == 0 ? engine(episode.evidence) : engine(ReadLater(episode));
+// The suite of hangs asks at moments of its own, and of the file that says nothing of any.
+JobReport DiagnoseWhole(const Episode& episode, Procedure procedure, const Engine& engine) {
+  const bool read_later = procedure == Procedure::kWhole && episode.truth.hang_ns != 0;
+  return engine(read_later ? ReadLater(episode) : episode.evidence);
 }
 
 // What the collector makes of it with what it pulls; how long a step takes it knows from the reports of the agents.
@@ -134,8 +136,8 @@ EpisodeOutcome RunPlan(const EpisodePlan& plan, const Suite& suite, const Engine
   const int64_t start_ns = clock.MonotonicNanos();
   const Episode episode = SimulatePlan(plan);
   const int64_t simulated_ns = clock.MonotonicNanos();
-  const JobReport report =
-      suite.procedure == Procedure::kPulls ? DiagnoseByPulls(episode, &outcome) : DiagnoseWhole(episode, engine);
+  const JobReport report = suite.procedure == Procedure::kPulls ? DiagnoseByPulls(episode, &outcome)
+                                                                : DiagnoseWhole(episode, suite.procedure, engine);
   outcome.diagnose_ns = clock.MonotonicNanos() - simulated_ns;
   outcome.simulate_ns = simulated_ns - start_ns;
   outcome.negative = episode.truth.is_negative;
