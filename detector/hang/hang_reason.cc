@@ -1,5 +1,6 @@
 #include "detector/hang/hang_reason.h"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "base/clock.h"
@@ -39,7 +40,7 @@ std::vector<Reason> AboutVictims(const Frontier& frontier, const Hang& hang) {
   std::vector<Reason> reasons = {
       Waiters{.victims = hang.victims,
               .ranks = trace.ranks.size(),
-              .waiting = hang.waiting,
+              .waiting = std::min(hang.victims, hang.waiting),  // whom they wait for may stand there as well
               .waited_seconds = static_cast<double>(hang.waited_ns) / kNanosPerSecond,
               .live = watch != nullptr,
               .longest_usual_step_seconds = watch == nullptr ? 0 : watch->longest_usual_step_seconds}};

@@ -13,6 +13,7 @@
 #include "detector/model/trace.h"
 #include "detector/verdict/confidence.h"
 #include "detector/verdict/verdict.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace lockstep {
@@ -85,6 +86,15 @@ TEST(RankVerdictTest, WhatMayBeTheLastPacketIsLessSure) {
   const Verdict stopped = Told(FourRanks(), Of({1}, HangKind::kStopped));
   EXPECT_DOUBLE_EQ(stopped.culprits[0].confidence, kLikelyConfidence);
   EXPECT_EQ(stopped.advice, Advice::kCheckSoftware);
+}
+
+// All four are inside, and the one that holds them up waits for nobody.
+TEST(RankVerdictTest, NoMoreWaitAtTheOperationThanWaitAtAll) {
+  Hang hang = Of({1}, HangKind::kHalted);
+  hang.waiting = 4;
+  const Verdict verdict = Told(FourRanks(), hang);
+  ASSERT_EQ(verdict.evidence.size(), 2u);
+  EXPECT_THAT(verdict.evidence[1].text(), testing::HasSubstr("3 of 4 ranks wait for it, 3 of them there"));
 }
 
 TEST(RankVerdictTest, ProcessesThatAreAllGoneAreSoftwareAndTheirStateIsSaid) {
