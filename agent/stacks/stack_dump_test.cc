@@ -17,7 +17,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "agent/demands/demand_kind.h"
 #include "agent/rooted_fs.h"
@@ -154,6 +156,21 @@ class StackDumpTest : public ::testing::Test {
     return frames;
   }
 
+  // A script says that it is there before it sleeps.
+  void WaitUntilThreadsSleep(const DemandedProcess& process, int threads) {
+    wire::StackDump dump;
+    int asleep = 0;
+    while (asleep < threads) {
+      const auto answer = Dump(process, 1, 0);
+      ASSERT_OK(answer);
+      ASSERT_TRUE(dump.ParseFromString(*answer));
+      asleep = 0;
+      for (const wire::ThreadStacks& thread : dump.threads()) {
+        if (absl::StrContains(absl::StrJoin(NativeOf(dump, thread), " "), "sleep")) ++asleep;
+      }
+    }
+  }
+
   RootedFs root_ = *RootedFs::Open("/");
   StopSignal stop_;
   StackTurns turns_;
@@ -168,6 +185,7 @@ TEST_F(StackDumpTest, NamesTheFunctionsOfEachThreadOfRealInterpreters) {
     SCOPED_TRACE(python);
     const Child child({python, "-c", kScript});
     ASSERT_TRUE(child.ready());
+    WaitUntilThreadsSleep(child.process(root_), 2);
     const auto answer = Dump(child.process(root_), 3, 30 * kNanosPerMilli);
     ASSERT_OK(answer);
     wire::StackDump dump;
