@@ -8,19 +8,50 @@
 namespace lockstep {
 namespace {
 
-// What is slow in some steps needs in each what it needs in it, not what it usually does.
+double OverPast(const Suspect& suspect, const OwnProfile& profile, int32_t step) {
+  const auto row = static_cast<size_t>(suspect.rank);
+  return static_cast<double>(profile.Row(profile.shared, row)[static_cast<size_t>(step)]) - suspect.before_seconds;
+}
+
+double OverPeers(const Suspect& suspect, const OwnProfile& profile, int32_t step) {
+  return static_cast<double>(profile.Row(profile.excess, static_cast<size_t>(suspect.rank))[static_cast<size_t>(step)]);
+}
+
+// Seconds by which it exceeds what it is compared with; NaN = unknown.
+double Excess(const Suspect& suspect, const OwnProfile& profile, int32_t step) {
+  return suspect.against_past ? OverPast(suspect, profile, step) : OverPeers(suspect, profile, step);
+}
+
+// The same, at most what it exceeds its own other steps by.
+double MoreInStep(const Suspect& suspect, const OwnProfile& profile, int32_t step) {
+  const double excess = Excess(suspect, profile, step);
+  if (suspect.before_seconds <= 0 || std::isnan(excess)) return excess;
+  return std::min(OverPast(suspect, profile, step), excess);
+}
+
+// What is slow in some steps needs in each what it needs in it, not what it usually does. Work that the routing decides
+// is as much slower.
 double ScaleInStep(const Suspect& suspect, const OwnProfile& profile, int32_t step) {
-  const double excess = ExcessInStep(suspect, profile, step);
+  const double more = MoreInStep(suspect, profile, step);
   const auto own =
-      static_cast<double>(profile.Row(profile.own, static_cast<size_t>(suspect.rank))[static_cast<size_t>(step)]);
-  return own > 0 ? std::clamp(1 - excess / own, 0.0, 1.0) : 1;
+      static_cast<double>(profile.Row(profile.shared, static_cast<size_t>(suspect.rank))[static_cast<size_t>(step)]);
+  return own > 0 && !std::isnan(more) ? std::clamp(1 - more / own, 0.0, 1.0) : 1;
+}
+
+bool IsSlowIn(const SlowCause& cause, const OwnProfile& profile, int32_t step) {
+  return std::any_of(cause.suspects.begin(), cause.suspects.end(), [&](const Suspect& suspect) {
+    return !suspect.in_some_steps() || ExcessInStep(suspect, profile, step) > 0;
+  });
 }
 
 void AddCounterfactual(const Ailment& ailment, const SlowCause& cause, int32_t step, Counterfactual* counterfactual) {
   for (const Suspect& suspect : cause.suspects) {
     Counterfactual::OwnTime own{.rank = suspect.rank};
     if (suspect.in_some_steps()) {
-      own.scale = static_cast<float>(ScaleInStep(suspect, *ailment.profile, step));
+      // A host that is slow in the step slows all its ranks, some of them by little.
+      const bool is_slow = cause.whole_host ? IsSlowIn(cause, *ailment.profile, step)
+                                            : ExcessInStep(suspect, *ailment.profile, step) > 0;
+      if (is_slow) own.scale = static_cast<float>(ScaleInStep(suspect, *ailment.profile, step));
     } else if (cause.kind == SlowKind::kInput) {
       own.less = static_cast<float>(ExcessOf(suspect));
     } else {
@@ -55,18 +86,14 @@ double ExcessOf(const Suspect& suspect) {
 }
 
 double ExcessInStep(const Suspect& suspect, const OwnProfile& profile, int32_t step) {
-  const auto row = static_cast<size_t>(suspect.rank), at = static_cast<size_t>(step);
-  const double more = static_cast<double>(profile.Row(profile.shared, row)[at]) - suspect.before_seconds;
-  const double excess = suspect.against_past ? more : static_cast<double>(profile.Row(profile.excess, row)[at]);
+  const double excess = Excess(suspect, profile, step);
   if (std::isnan(excess) || excess < suspect.slow_above_seconds) return 0;
-  return suspect.before_seconds <= 0 ? excess : std::clamp(more, 0.0, excess);
+  return std::max(0.0, MoreInStep(suspect, profile, step));
 }
 
 bool Ailment::IsIn(int32_t step) const {
   if (!MayBeIn(step) || cause == nullptr || profile == nullptr) return MayBeIn(step);
-  return std::any_of(cause->suspects.begin(), cause->suspects.end(), [&](const Suspect& suspect) {
-    return !suspect.in_some_steps() || ExcessInStep(suspect, *profile, step) > 0;
-  });
+  return IsSlowIn(*cause, *profile, step);
 }
 
 Counterfactual CounterfactualOfAllBut(absl::Span<const Ailment> ailments, absl::Span<const size_t> left_out,
