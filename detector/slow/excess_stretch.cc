@@ -62,12 +62,13 @@ double HigherLevel(std::vector<double>* values) {
 
 }  // namespace
 
-ExcessNoise NoiseOf(const OwnProfile& profile, const std::vector<int32_t>& peers) {
-  const size_t stride = 1 + peers.size() * profile.steps / kMaxNoiseValues;
+ExcessNoise NoiseOf(const OwnProfile& profile, const std::vector<int32_t>& peers, size_t first, size_t last) {
+  const size_t stride = 1 + peers.size() * (last + 1 - first) / kMaxNoiseValues;
   std::vector<double> deviations, medians, values;
   for (size_t i = 0; i < peers.size(); i += stride) {
     values.clear();
-    for (const float excess : profile.Row(profile.excess, static_cast<size_t>(peers[i]))) {
+    const absl::Span<const float> row = profile.Row(profile.excess, static_cast<size_t>(peers[i]));
+    for (const float excess : row.subspan(first, last + 1 - first)) {
       if (!std::isnan(excess)) values.push_back(static_cast<double>(excess));
     }
     if (values.size() < 2) continue;

@@ -19,7 +19,8 @@ struct ExcessNoise {
   double between_steps = 0;  // of one rank's excess from step to step
   double between_peers = 0;  // of the ranks' medians
 };
-ExcessNoise NoiseOf(const OwnProfile& profile, const std::vector<int32_t>& peers);
+// Of the steps from `first` to `last`: where batches begin to vary, a quiet past says nothing of what is noise then.
+ExcessNoise NoiseOf(const OwnProfile& profile, const std::vector<int32_t>& peers, size_t first, size_t last);
 
 // Finds the stretch of what exceeds `least` seconds at all, then that of half of the effect: a rank that was a little
 // slow before its fault began has its onset at the fault, however long before and however few steps ago.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <map>
+#include <tuple>
 
 #include "absl/types/span.h"
 #include "base/shares.h"
@@ -67,13 +68,14 @@ class Search {
     });
   }
 
-  // Of its peers, once for all of them.
-  const ExcessNoise& NoiseAmongPeersOf(int32_t rank) {
+  // Of its peers in these steps, once for all of them.
+  const ExcessNoise& NoiseAmongPeersOf(int32_t rank, size_t first, size_t last) {
     const auto row = static_cast<size_t>(rank);
-    const auto [known, is_new] = noise_.try_emplace(roles_.class_of_rank[row]);
-    if (is_new) known->second = NoiseOf(profile_, roles_.PeersOf(row));
+    const auto [known, is_new] = noise_.try_emplace({roles_.class_of_rank[row], first, last});
+    if (is_new) known->second = NoiseOf(profile_, roles_.PeersOf(row), first, last);
     return known->second;
   }
+  const ExcessNoise& NoiseAmongPeersOf(int32_t rank) { return NoiseAmongPeersOf(rank, 0, profile_.steps - 1); }
 
   Suspect Measure(int32_t rank, const ExcessNoise& noise, size_t first, size_t last) const {
     const auto row = static_cast<size_t>(rank);
@@ -99,10 +101,14 @@ class Search {
     const auto healthy = static_cast<std::ptrdiff_t>(stretch.telling.size()) -
                          std::count_if(stretch.telling.begin(), stretch.telling.end(), is_slow);
     suspect.share_of_steps = static_cast<double>(slow) / std::max(1.0, static_cast<double>(slow + healthy));
-    const auto n = static_cast<double>(stretch.known.size());
-    const double error = std::max(noise.between_steps * kErrorOfMedian / std::sqrt(n), noise.between_peers);
-    suspect.significance = error > 0 ? suspect.excess_seconds / error : min_significance_;
+    suspect.significance = Significance(suspect, noise);
     return suspect;
+  }
+
+  double Significance(const Suspect& suspect, const ExcessNoise& noise) const {
+    const double of_median = noise.between_steps * kErrorOfMedian / std::sqrt(static_cast<double>(suspect.steps));
+    const double error = std::max(of_median, noise.between_peers);
+    return error > 0 ? suspect.excess_seconds / error : min_significance_;
   }
 
   bool Convict(int32_t rank, Suspect* suspect) {
@@ -112,8 +118,13 @@ class Search {
     const double least = std::max(Least(), detectable) / 2;
     if (!FindStretch(profile_, static_cast<size_t>(rank), least, &first, &last)) return false;
     *suspect = Measure(rank, noise, first, last);
-    return suspect->excess_seconds >= Least() && suspect->significance >= min_significance_ &&
-           suspect->share_of_steps >= LeastShareOfSteps(noise, *suspect);
+    if (suspect->excess_seconds < Least() || suspect->significance < min_significance_ ||
+        suspect->share_of_steps < LeastShareOfSteps(noise, *suspect)) {
+      return false;
+    }
+    suspect->significance =
+        std::min(suspect->significance, Significance(*suspect, NoiseAmongPeersOf(rank, first, last)));
+    return suspect->significance >= min_significance_;
   }
 
   // Noise alone takes some steps of a persistent excess below half of it: as many as of a normal one, and two standard
@@ -144,7 +155,7 @@ class Search {
   const StepTable& steps_;
   PersistenceOptions options_;
   double min_significance_ = 0;
-  std::map<int32_t, ExcessNoise> noise_;  // by class
+  std::map<std::tuple<int32_t, size_t, size_t>, ExcessNoise> noise_;  // by class, first and last step
 };
 
 }  // namespace

@@ -56,6 +56,20 @@ class PersistentExcessLevelTest : public ::testing::Test {
 
 TEST_F(PersistentExcessLevelTest, NobodyStandsOutOfNoise) { EXPECT_TRUE(Find().empty()); }
 
+// Batches become uneven: of many ranks some have the long ones four times in a row.
+TEST_F(PersistentExcessLevelTest, WhereBatchesBeginToVaryAQuietPastIsNoMeasureOfNoise) {
+  constexpr size_t kOnset = 16;
+  for (size_t rank = 0; rank < kRanks; ++rank) {
+    for (size_t step = kOnset; step < kSteps; ++step) {
+      const bool is_long = rank == kRank || (rank + step) % 2 == 0;
+      if (is_long) peers_.Slow(rank, step, step + 1, 0.05F);
+    }
+  }
+  EXPECT_TRUE(Find().empty());
+  Slow(kOnset, kSteps - 1, 0.5F);
+  EXPECT_EQ(Find().size(), 1) << "and a fault among them is seen all the same";
+}
+
 TEST_F(PersistentExcessLevelTest, AFaultOfFourStepsIsDatedBehindManyStepsOfALittleSlowness) {
   Slow(0, 15, 0.02F);
   Slow(16, 19, 0.2F);

@@ -252,10 +252,10 @@ struct ReferenceNoise {
   double between_peers = 0;
 };
 
-ReferenceNoise NoiseOf(const OwnProfile& profile) {
+ReferenceNoise NoiseOf(const OwnProfile& profile, size_t first, size_t last) {
   std::vector<double> changes, medians;
   for (size_t rank = 0; rank < profile.ranks; ++rank) {
-    const std::vector<double> known = KnownIn(profile.Row(profile.excess, rank), 0, profile.steps - 1);
+    const std::vector<double> known = KnownIn(profile.Row(profile.excess, rank), first, last);
     if (known.size() < 2) continue;
     for (size_t k = 1; k < known.size(); ++k) changes.push_back(std::abs(known[k] - known[k - 1]));
     medians.push_back(MiddleOf(known));
@@ -313,7 +313,10 @@ bool ReferenceConvicts(const OwnProfile& profile, const ReferenceNoise& noise, s
   }
   const std::vector<double> known = KnownIn(row, first, last);
   const auto n = static_cast<double>(known.size());
-  const double error = std::max(noise.between_steps * 1.2533 / std::sqrt(n), noise.between_peers);
+  const auto error_of = [n](const ReferenceNoise& one) {
+    return std::max(one.between_steps * 1.2533 / std::sqrt(n), one.between_peers);
+  };
+  const double error = std::max(error_of(noise), error_of(NoiseOf(profile, first, last)));
   const auto strong = std::count_if(known.begin(), known.end(), [&](double v) { return v >= effect / 2; });
   suspect->first_step = static_cast<int32_t>(first);
   suspect->last_step = static_cast<int32_t>(last);
@@ -334,7 +337,7 @@ TEST(ReferencePersistenceTest, AgreesOnRandomProfiles) {
     StepTable steps;
     const OwnProfile profile = RandomProfile(random, &roles, &steps);
     const std::vector<Suspect> found = FindPersistentExcess(profile, roles, steps, {});
-    const ReferenceNoise noise = NoiseOf(profile);
+    const ReferenceNoise noise = NoiseOf(profile, 0, profile.steps - 1);
     size_t expected = 0;
     for (size_t rank = 0; rank < profile.ranks; ++rank) {
       Suspect reference;
