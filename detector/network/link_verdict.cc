@@ -28,6 +28,8 @@ constexpr size_t kMinAgreeing = 2;
 // chance.
 constexpr int64_t kMinStallsOfSeveral = 2;
 constexpr double kMinStallOfSeveral = kMainPart;
+// Of the steps before one, for a change to be known.
+constexpr size_t kMinPastSteps = 3;
 // As many as a sentence lists.
 constexpr size_t kHostsShown = 8;
 
@@ -50,7 +52,9 @@ class Writer {
     verdict.first_step = static_cast<int64_t>(first_step);
     verdict.last_step = static_cast<int64_t>(table_.steps) - 1;
     while (!in_step.empty() && in_step[static_cast<size_t>(verdict.last_step)] == 0) --verdict.last_step;
-    AddCulprits(cause, &verdict);
+    // Parts of a network have fewer ways between them than within, so that only a change says that one is at fault.
+    const bool may_be_built_so = cause.kind == PathCauseKind::kFabric && in_step.empty() && first_step < kMinPastSteps;
+    if (!may_be_built_so) AddCulprits(cause, &verdict);
     AddCost(cause, in_step, &verdict);
     verdict.evidence.push_back(
         {EvidenceKind::kDelayMatrix, SlowPathTransfers{.place = PlaceOf(cause),
@@ -62,7 +66,8 @@ class Writer {
                                                        .last_step = verdict.last_step,
                                                        .paths = cause.paths.size(),
                                                        .predicted = cause.predicted,
-                                                       .compared = table_.paths.size()}});
+                                                       .compared = table_.paths.size(),
+                                                       .may_be_built_so = may_be_built_so}});
     return verdict;
   }
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/random.h"
 #include "detector/verdict/many_named.h"
@@ -138,6 +139,28 @@ TEST_F(FindSlowLinksTest, AnNvlinkThatIsSlowAtTimesNeedsNoSecondPath) {
   EXPECT_EQ(links[0].verdict.verdict_class, VerdictClass::kNvlinkSlow);
   EXPECT_EQ(links[0].verdict.culprits[0].host, "h3");
   EXPECT_EQ(links[0].verdict.first_step, 12);
+}
+
+// Three hosts behind a switch of their own: all that passes it is slow.
+TEST_F(FindSlowLinksTest, APartOfTheNetworkIsNamedWhereItWasQuickBefore) {
+  constexpr int32_t kPart = 9;
+  for (const size_t onset : {0U, 10U}) {
+    table_ = {.steps = kSteps};
+    const auto is_slow = [onset](size_t step) { return step >= onset; };
+    for (int32_t host = 0; host < 12; ++host) {
+      const int32_t next = host + 1 < kPart ? host + 1 : host + 1 < 12 && host >= kPart ? host + 1 : -1;
+      if (next >= 0) AddPath({host * kGpus, next * kGpus}, true, [](size_t) { return false; });
+      if (host < kPart) AddPath({host * kGpus, (kPart + host % 3) * kGpus}, true, is_slow);
+      if (host < kPart) AddPath({(kPart + host % 3) * kGpus, host * kGpus}, true, is_slow);
+    }
+    const std::vector<SlowLink> links = Find();
+    ASSERT_EQ(links.size(), 1u);
+    const Verdict& verdict = links[0].verdict;
+    EXPECT_EQ(verdict.verdict_class, VerdictClass::kGroupSlow);
+    EXPECT_EQ(verdict.culprits.size(), onset == 0 ? 0 : 3) << "the network may be built that way";
+    const bool tells = absl::StrContains(Sentence(verdict.evidence[0].reason), "Nothing was quicker before");
+    EXPECT_EQ(tells, onset == 0);
+  }
 }
 
 // Groups of four hosts each that nothing takes apart, together few of the job's hosts. None is likely to be at fault.

@@ -65,9 +65,13 @@ std::string When(const SlowPathTransfers& reason) {
 
 std::string Sentence(const SlowPathTransfers& reason) {
   return absl::StrFormat(
-      "%s takes %.2f times as long as %s, %s, on %d of the %d paths that have this in common; %d paths were compared.",
+      "%s takes %.2f times as long as %s, %s, on %d of the %d paths that have this in common; %d paths were "
+      "compared.%s",
       TransfersOf(reason.place), reason.times, reason.against_past ? "before" : "the same transfers elsewhere",
-      When(reason), reason.paths, reason.predicted, reason.compared);
+      When(reason), reason.paths, reason.predicted, reason.compared,
+      reason.may_be_built_so ? " Nothing was quicker before: networks are built with fewer ways between their parts, "
+                               "and no host is named for that."
+                             : "");
 }
 
 std::string Sentence(const StalledTransfers& reason) {

@@ -43,6 +43,7 @@ struct SlowPathTransfers {
   uint64_t paths = 0;
   int32_t predicted = 0;  // paths that this place has in common
   uint64_t compared = 0;
+  bool may_be_built_so = false;  // nobody is to blame then
   bool operator==(const SlowPathTransfers&) const = default;
 };
 
