@@ -198,12 +198,14 @@ Verdict OfStall(const Trace& trace, const StepTable& steps, const TransferStall&
                   .seconds_per_step = stall.seconds / since,
                   .steps_affected_fraction = static_cast<double>(stall.steps) / since};
   verdict.advice = Advice::kCheckLink;
-  // What happened once for a moment, among hosts that nothing tells apart, says nothing about any of them.
+  // What happened once to one path is a hiccup of any of its ends. What happened once for a moment, among hosts that
+  // nothing tells apart, says nothing about any of them.
+  const bool hiccup = stall.steps == 1 && stall.stalled_paths == 1;
   const bool lasts = stall.steps >= kMinStallsOfSeveral || stall.seconds >= kMinStallOfSeveral * length;
-  const bool named = (stall.told_apart || lasts) && IsFewOf(stall.hosts.size(), trace.hosts.size());
+  const bool named = !hiccup && (stall.told_apart || lasts) && IsFewOf(stall.hosts.size(), trace.hosts.size());
   const double confidence = stall.told_apart ? kLikelyConfidence : 1.0 / static_cast<double>(stall.hosts.size());
   const bool link = stall.kind == PathCauseKind::kLink;
-  if (link) {
+  if (link && !hiccup) {
     verdict.culprits = {{.host = trace.hosts[static_cast<size_t>(stall.hosts[0])],
                          .peer_host = trace.hosts[static_cast<size_t>(stall.hosts[1])],
                          .confidence = kLikelyConfidence}};

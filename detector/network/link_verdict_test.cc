@@ -201,7 +201,7 @@ TEST_F(FindSlowLinksTest, ACauseAmongMoreThanAQuarterOfTheHostsNamesNobody) {
 // Transfers of two pairs of hosts stand still, in one step or in several; those of another are well.
 class FindStallsTest : public FindSlowLinksTest {
  protected:
-  size_t NamedIn(size_t stalls, double seconds = 0.4) {
+  size_t NamedIn(size_t stalls, double seconds = 0.4, int32_t pairs = 2) {
     steps_.usual_seconds = 1;
     steps_.usual_spread_seconds = 0.01;
     const auto is_long = [stalls](size_t step) { return step >= 20 && step < 20 + stalls; };
@@ -210,7 +210,7 @@ class FindStallsTest : public FindSlowLinksTest {
       AddPath({host * kGpus, (host + 1) * kGpus}, true, [](size_t) { return false; });
       table_.paths.back().sees_all = true;
       for (size_t step = 0; step < kSteps; ++step) {
-        table_.longer_seconds.push_back(host < 4 && is_long(step) ? static_cast<float>(seconds) : 0.001F);
+        table_.longer_seconds.push_back(host < 2 * pairs && is_long(step) ? static_cast<float>(seconds) : 0.001F);
       }
     }
     const std::vector<Verdict> verdicts = FindStalls(trace_, table_, steps_, {}, 0.03);
@@ -224,6 +224,11 @@ class FindStallsTest : public FindSlowLinksTest {
 TEST_F(FindStallsTest, WhatHappenedOnceAmongSeveralHostsNamesNobody) { EXPECT_EQ(NamedIn(1), 0u); }
 
 TEST_F(FindStallsTest, WhatLastsForMostOfAStepNamesThem) { EXPECT_EQ(NamedIn(1, 0.7), 4u); }
+
+TEST_F(FindStallsTest, WhatHappenedOnceToOnePathNamesNobodyHoweverLongItLasted) {
+  EXPECT_EQ(NamedIn(1, 0.7, 1), 0u);
+  EXPECT_GT(NamedIn(2, 0.7, 1), 0u);
+}
 
 TEST_F(FindStallsTest, WhatHappensAgainNamesAllThatNothingTellsApart) { EXPECT_EQ(NamedIn(2), 4u); }
 
