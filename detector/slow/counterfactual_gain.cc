@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/types/span.h"
+#include "base/shares.h"
 #include "detector/slow/ailment_steps.h"
 #include "detector/slow/ailments.h"
 #include "detector/slow/counterfactual_step.h"
@@ -140,6 +141,10 @@ class Gains {
     if (cheap.empty() || steps.empty()) return;
     const double share = accounts->ShareOfAll(cheap, steps.front());
     if (share < 0) return;
+    // What is far cheaper together than one that began with them is its echo.
+    double dearest = 0;
+    for (const size_t i : event) dearest = std::max(dearest, (*gains)[i].slowdown());
+    if (dearest >= kMajorPart * (dearest + share)) return;
     for (const size_t i : cheap) {
       (*gains)[i].event_causes = event.size();
       (*gains)[i].event_share = (*gains)[i].steps_affected * share;

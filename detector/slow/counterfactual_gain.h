@@ -9,7 +9,8 @@
 // the GPU and its host.
 // Three ranks or more, without slow transfers of theirs, that are slow in one way since one onset are one event: a
 // driver, a room, a rack. What each costs hides behind the others wherever ranks wait for several of them, so that for
-// those that are too cheap by themselves it counts what removing all such gives back, when everything else is removed.
+// those that are too cheap by themselves it counts what removing all such gives back, when everything else is removed;
+// but where one of the event costs three times that, they are its echo (kMajorPart).
 // A cause costs little in a step in which something else is late, and much in the next: what it costs is the mean
 // over the usual steps of its stretch, of those in which fewest other causes are there. They are replayed one after
 // the other, in an order that is spread evenly over their lengths, until it is settled on which side of `min_cost`

@@ -421,7 +421,10 @@ TEST(CounterfactualGainTest, WhatIsCheapAloneCountsTogetherAndNotOnTheCreditOfTh
   one_dear[2].suspects[0].excess_seconds = 0.02;
   const std::vector<CounterfactualGain> gains = GainsOf(analysis, one_dear, {}, kMinCost).of_ranks;
   EXPECT_GT(gains[2].slowdown(), 0.25);
-  for (const size_t cheap : {0u, 1u}) EXPECT_LT(gains[cheap].event_share, 0.01);
+  for (const size_t cheap : {0u, 1u}) {
+    EXPECT_LT(gains[cheap].event_share, 0.01);
+    EXPECT_EQ(gains[cheap].event_causes, 0u) << "an echo of the dear one";
+  }
 
   const Trace healthy = Player({.noise = 0.001}).Play();
   for (const CounterfactualGain& gain :
