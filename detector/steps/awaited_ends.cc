@@ -10,6 +10,7 @@
 #include "base/shares.h"
 #include "detector/model/input.h"
 #include "detector/stats/order_statistics.h"
+#include "detector/steps/called_moments.h"
 #include "detector/steps/kinds_of_calls.h"
 #include "detector/steps/work_moment.h"
 
@@ -82,7 +83,8 @@ double Since(const WorkMoment& moment, const TraceOperation& operation) {
   return ToSeconds(std::max<int64_t>(0, operation.start_ns - moment.at_ns));
 }
 
-// The operations of one rank in order of their starts, each with what was known of others when it began.
+// The operations of one rank in order of their starts, each with what was known when it began of others that the host
+// had called before: a GPU never waits for what it is given later.
 class Row {
  public:
   Row(const Trace& trace, const Kinds& kinds) : trace_(trace), kinds_(kinds) {}
@@ -91,29 +93,32 @@ class Row {
   template <typename Visit>
   void ForEach(size_t rank, const Visit& visit) {
     OrderByStart(trace_, trace_.first_operation[rank], trace_.first_operation[rank + 1], &order_);
-    end_.assign(kinds_.count(), {});
-    start_ = {};
+    ends_.resize(kinds_.count());
+    for (CalledMoments& ends : ends_) ends.Clear();
+    starts_.Clear();
     for (const auto& [start_ns, i] : order_) {
       visit(i);
       Note(i);
     }
   }
 
-  // Of what began before the visited operation: the latest end, of a kind; operation kNoOperation = there was none.
-  const WorkMoment& EndOf(uint32_t kind) const { return end_[kind]; }
-  // The one that ends last has not ended yet.
-  bool Runs(uint32_t kind, const TraceOperation& at) const {
-    return !HasEndedBy(trace_.operations[end_[kind].operation], at.start_ns);
+  // Of what began before the visited operation and was called no later: the latest end, of a kind; operation
+  // kNoOperation = there was none.
+  WorkMoment EndOf(uint32_t kind, const TraceOperation& at) const { return ends_[kind].LatestOf(at.enqueue_ns); }
+  // What ends last has not ended yet.
+  bool Runs(const WorkMoment& end, const TraceOperation& at) const {
+    return !HasEndedBy(trace_.operations[end.operation], at.start_ns);
   }
-  bool HasEnded(uint32_t kind, const TraceOperation& at) const {
-    return end_[kind].operation != kNoOperation && !Runs(kind, at);
+  bool HasEnded(const WorkMoment& end, const TraceOperation& at) const {
+    return end.operation != kNoOperation && !Runs(end, at);
   }
   // The latest start, or end of one of these kinds.
   WorkMoment LatestOf(KindMask kinds, const TraceOperation& at) const {
-    WorkMoment moment = start_;
-    for (uint32_t kind = 0; kind < end_.size(); ++kind) {
-      const bool counts = (kinds >> kind & 1) != 0 && end_[kind].at_ns > moment.at_ns;
-      if (counts && HasEnded(kind, at)) moment = end_[kind];
+    WorkMoment moment = starts_.LatestOf(at.enqueue_ns);
+    for (uint32_t kind = 0; kind < ends_.size(); ++kind) {
+      if ((kinds >> kind & 1) == 0) continue;
+      const WorkMoment end = EndOf(kind, at);
+      if (end.at_ns > moment.at_ns && HasEnded(end, at)) moment = end;
     }
     return moment;
   }
@@ -123,11 +128,12 @@ class Row {
     const TraceOperation& operation = trace_.operations[i];
     const uint32_t kind = kinds_.Of(operation);
     // What began as the one before it in its communicator ended stood in line: its start is no sign of the work.
-    if (kind == Kinds::kNone || !StoodInLine(end_[kind].operation, operation)) start_ = {operation.start_ns, i, false};
+    if (kind == Kinds::kNone || !StoodInLine(EndOf(kind, operation).operation, operation)) {
+      starts_.Note({operation.start_ns, i, false}, operation.enqueue_ns);
+    }
     if (kind == Kinds::kNone) return;
-    WorkMoment& end = end_[kind];
-    const bool is_latest = end.operation == kNoOperation || !operation.finished() || operation.end_ns >= end.at_ns;
-    if (is_latest) end = {operation.end_ns, i, true};
+    // What has no end runs until the next one has ended.
+    ends_[kind].Note({operation.finished() ? operation.end_ns : operation.start_ns, i, true}, operation.enqueue_ns);
   }
 
   bool StoodInLine(uint32_t earlier, const TraceOperation& operation) const {
@@ -138,8 +144,8 @@ class Row {
   const Trace& trace_;
   const Kinds& kinds_;
   std::vector<std::pair<int64_t, uint32_t>> order_;
-  std::vector<WorkMoment> end_;  // by kind
-  WorkMoment start_;
+  std::vector<CalledMoments> ends_;  // by kind
+  CalledMoments starts_;
 };
 
 class Learner {
@@ -192,21 +198,22 @@ class Learner {
       const size_t first = size_t{place} * kinds_.count();
       if (of_kind.size() < first + kinds_.count()) of_kind.resize(first + kinds_.count());
       for (uint32_t other = 0; other < kinds_.count(); ++other) {
-        const bool asks = other != kind && kinds_.IsOfGroup(other) && row_.EndOf(other).operation != kNoOperation;
-        if (asks) See(i, other, &of_kind[first + other]);
+        if (other == kind || !kinds_.IsOfGroup(other)) continue;
+        const WorkMoment end = row_.EndOf(other, trace_.operations[i]);
+        if (end.operation != kNoOperation) See(i, end, &of_kind[first + other]);
       }
     });
   }
 
-  void See(uint32_t i, uint32_t kind, Seen* seen) const {
+  void See(uint32_t i, const WorkMoment& end, Seen* seen) const {
     const TraceOperation& operation = trace_.operations[i];
     const auto measured = static_cast<double>(times_.before[i].seconds);
     ++seen->samples;
-    if (row_.Runs(kind, operation)) {
+    if (row_.Runs(end, operation)) {
       ++seen->ran;
       return;
     }
-    const double since_end = Since(row_.EndOf(kind), operation);
+    const double since_end = Since(end, operation);
     seen->taken += std::max(0.0, measured - since_end);
     if (since_end < measured) {
       seen->from_end.push_back(since_end);
@@ -268,8 +275,9 @@ class Recount {
       Take(row_.LatestOf((awaited_ & ~waits.goes_on) | waits.for_end, operation), operation, &own);
     }
     for (uint32_t kind = 0; kind < kinds_.count(); ++kind) {
-      if ((waits.for_end >> kind & 1) == 0 || !row_.HasEnded(kind, operation)) continue;
-      const WorkMoment& end = row_.EndOf(kind);
+      if ((waits.for_end >> kind & 1) == 0) continue;
+      const WorkMoment end = row_.EndOf(kind, operation);
+      if (!row_.HasEnded(end, operation)) continue;
       if (Since(end, operation) < static_cast<double>(own.seconds)) Take(end, operation, &own);
     }
   }

@@ -4,10 +4,11 @@
 // those do. Kind by kind (own_time.h) their ends then count for nothing, and who waits for a late rank there seems to
 // work; or they count for all, and a late rank, whose reductions are short and over when it goes on, seems to work
 // less. So each place of a step is asked: a call, known by its kind and which of that kind in the step it is. It goes
-// on whatever another kind does if such an operation ever ran when it began (causality; a few are accidents). If none
-// did, it waits for the latest end of that kind where the time before it, counted from there, is the same over steps
-// and peers up to a minor part of what it is shorter by. In a job that sends and receives no end is taken away again:
-// what else the work may have waited for is not known well enough.
+// on whatever another kind does if such an operation ever ran when it began (causality; a few are accidents), but for
+// those that the host called later (called_moments.h). If none did, it waits for the latest end of that kind where the
+// time before it, counted from there, is the same over steps and peers up to a minor part of what it is shorter by. In
+// a job that sends and receives no end is taken away again: what else the work may have waited for is not known well
+// enough.
 //
 // Learnt from some ranks of each class, those that wait least to those that wait most, in usual whole steps behind
 // whole ones, and held to for all. Pure. Cost O(operations x kinds of operations), memory of one class: the sampled

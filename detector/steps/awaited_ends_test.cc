@@ -146,6 +146,99 @@ class ReducingJob {
   OwnTimes times_;
 };
 
+// Parameters are gathered from all, one layer ahead: the host calls the gather of the next layer when it has called
+// what the pairs exchange in this one, so that the next gather runs while the exchange begins. One host comes late to
+// the first gather of a step, by another time in each.
+class GatheringJob {
+ public:
+  GatheringJob() : builder_("job") {
+    for (int32_t rank = 0; rank < kRanks; ++rank) {
+      builder_.AddRank({.rank = rank, .host = builder_.AddHost(absl::StrCat("h", rank / kLanes))});
+    }
+    for (int32_t step = 0; step < kSteps; ++step) Step();
+    trace_ = builder_.Build();
+    const OperationInstances matched = MatchOperations(trace_);
+    const JobRoles roles = InferRoles(trace_, matched);
+    const StepTable steps = FindSteps(trace_, matched, roles);
+    const std::vector<char> without_begins = RanksWithoutBegins(trace_, roles);
+    const PeersByWaiting peers = OrderByWaiting(trace_, roles);
+    times_ = MeasureOwnTimes(trace_, matched, roles, peers, steps, {}, without_begins);
+    CountAwaitedEnds(trace_, roles, peers, steps, without_begins, nullptr, &times_);
+  }
+
+  // The longest time before the first exchange of a step that a rank seems to work, in milliseconds.
+  double LongestBeforeFirstExchange() const {
+    double longest = 0;
+    for (size_t rank = 0; rank < kRanks; ++rank) {
+      size_t call = 0;
+      for (size_t i = trace_.first_operation[rank]; i < trace_.first_operation[rank + 1]; ++i) {
+        if (trace_.operations[i].kind != OperationKind::kAllToAll) continue;
+        const size_t step = call / kLayers;
+        const bool is_first = call++ % kLayers == 0 && step > 1 && step + 2 < static_cast<size_t>(kSteps);
+        if (is_first) longest = std::max(longest, static_cast<double>(times_.before[i].seconds) * 1e3);
+      }
+    }
+    return longest;
+  }
+
+ private:
+  static constexpr double kGather = 6, kExchange = 1, kForward = 4, kBackward = 60;  // milliseconds
+  static constexpr int32_t kLateRank = 2;
+
+  void Step() {
+    const double late = 100 * random_.Unit();
+    std::vector<double> posted;
+    for (int32_t rank = 0; rank < kRanks; ++rank) {
+      posted.push_back(now_ + 0.1 * random_.Unit() + (rank / kLanes == kLateRank / kLanes ? late : 0));
+    }
+    std::vector<double> call = posted, begins = posted;
+    double done = 0;
+    for (int32_t layer = 0; layer < kLayers; ++layer) {
+      const double gathered = Add("data", OperationKind::kAllGather, call, begins, kGather);
+      begins.assign(kRanks, gathered);
+      for (double& at : call) at += 0.01;
+      const std::vector<double> exchanged(kRanks, std::max(done, gathered) + kForward * (1 + 0.01 * random_.Unit()));
+      done = Add("pair", OperationKind::kAllToAll, call, exchanged, kExchange);
+      for (double& at : call) at += 0.01;
+    }
+    done += kBackward;
+    now_ =
+        Add("data", OperationKind::kAllReduce, std::vector<double>(kRanks, done), std::vector<double>(kRanks, done), 1);
+  }
+
+  // All begin, and end when the last has begun and the data have moved. Returns when.
+  double Add(const std::string& group, OperationKind kind, const std::vector<double>& call,
+             const std::vector<double>& begins, double takes) {
+    const double end = *std::max_element(begins.begin(), begins.end()) + takes;
+    for (int32_t rank = 0; rank < kRanks; ++rank) {
+      const bool all = group == "data";
+      const int32_t communicator =
+          builder_.AddCommunicator(all ? group : absl::StrCat(group, rank / kLanes), "", all ? kRanks : kLanes);
+      builder_.AddMember(communicator, all ? rank : rank % kLanes, rank);
+      const auto at = static_cast<size_t>(rank);
+      builder_.Add(rank, {.enqueue_ns = static_cast<int64_t>(call[at] * kMilli),
+                          .start_ns = static_cast<int64_t>(begins[at] * kMilli),
+                          .end_ns = static_cast<int64_t>(end * kMilli),
+                          .sequence = sequences_[at][all ? 0 : 1]++,
+                          .bytes = all ? 1U << 20 : 1U << 22,
+                          .communicator = communicator,
+                          .kind = kind});
+    }
+    return end;
+  }
+
+  Random random_{7};
+  TraceBuilder builder_;
+  double now_ = 1;  // milliseconds
+  std::array<std::array<uint64_t, 2>, kRanks> sequences_ = {};
+  Trace trace_;
+  OwnTimes times_;
+};
+
+TEST(AwaitedEndsTest, AGatherThatWasCalledLaterIsNoneThatAnExchangeGoesOnBeside) {
+  EXPECT_LT(GatheringJob().LongestBeforeFirstExchange(), 6);
+}
+
 TEST(AwaitedEndsTest, WhoWaitsForALateReductionDoesNotWork) {
   ReducingJob job(1.5);
   EXPECT_GT(job.Error(/*of_first=*/true), 5) << "the wait looks like work";
