@@ -5,19 +5,15 @@
 // The suspect that explains most slow paths and holds (four fifths of its certain predictions are slow) is taken; who
 // explains nine tenths of that with fewer failed predictions goes before it. What it explains is removed and the vote
 // repeated, so that two causes are two results. Suspects with the same slow paths and equally good predictions cannot
-// be told apart: then all are returned as one result; of links the hosts that they connect. A link against one side of
-// all adapters of one of its hosts is the latter where several GPUs send: their ways share nothing else. Where no fine
-// path connects some hosts with most others, and no simpler cause explains as much, the cause is a part of the network
-// (network_part.h). Where nearly everything that leaves a host is slow, and no host takes part in nearly all of that,
-// it is the network as a whole, with all hosts. Three causes or more of one kind are one part, too, but for those that
-// explain less than half as much as the main one: they are its echoes; of slow groups nobody knows which member it is.
-// Three links or more are the side of which nothing else is quick, if each has one.
-// The rows, columns and points of C4's delay matrix are the special case of a job that sends from each to each.
+// be told apart: then all are returned as one result (path_conclusion.h); of links the hosts that they connect. Where
+// no fine path connects some hosts with most others, and no simpler cause explains as much, the cause is a part of the
+// network (network_part.h). Where nearly everything that leaves a host is slow, and no host takes part in nearly all of
+// that, it is the network as a whole, with all hosts. Three causes or more of one kind are one part, too, but for those
+// that explain less than half as much as the main one: they are its echoes; of slow groups nobody knows which member it
+// is. Three links or more are the side of which nothing else is quick, if each has one. The rows, columns and points of
+// C4's delay matrix are the special case of a job that sends from each to each.
 //
-// Slow paths that never leave a host are its NVLink if hardly any other path of one of their GPUs is quick there, and
-// this is so on few of the hosts. One slow group beside quick ones of the same GPUs is nobody's fault: what it passes
-// alone, or how it was set up, and nothing tells which. All such are one result; of exchanges, whom the routing favours
-// is no matter of the network.
+// What never leaves a host votes first (inside_vote.h), and what these explain is no evidence of a network.
 //
 // Pure. Cost O(rounds x suspects + total members of the paths); at most kMaxPathCauses rounds.
 

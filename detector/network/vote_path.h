@@ -15,6 +15,12 @@ struct VotePath {
   bool slow = false;
 };
 
+// `host_of`: by rank.
+bool CrossesHosts(const VotePath& path, const std::vector<int32_t>& host_of);
+
+// Rising.
+std::vector<int32_t> HostsOf(const std::vector<int32_t>& ranks, const std::vector<int32_t>& host_of);
+
 }  // namespace lockstep
 
 #endif  // LOCKSTEP_DETECTOR_NETWORK_VOTE_PATH_H_
