@@ -1,7 +1,6 @@
 #include "cli/commands/sim_command.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <set>
@@ -15,9 +14,9 @@
 #include "base/clock.h"
 #include "base/status_macros.h"
 #include "cli/changed_arguments.h"
+#include "cli/commands/sim_faults.h"
 #include "cli/commands/sim_second.h"
 #include "cli/render/json.h"
-#include "cli/render/text_table.h"
 #include "daemon/tls/channel_security.h"
 #include "detector/model/trace.h"
 #include "detector/verdict/verdict.h"
@@ -73,7 +72,7 @@ class SimCommand final : public Command {
   }
 
   absl::StatusOr<ExitCode> Run(CommandContext& context) override {
-    if (list_) return ListFaults(context);
+    if (list_) return ListSimulatedFaults(context);
     RETURN_IF_ERROR(CheckWhoseArguments());
     if (!kind_.empty()) {
       RETURN_IF_ERROR(CheckCompression());
@@ -200,32 +199,6 @@ class SimCommand final : public Command {
     context.out << trace.job << ": " << trace.ranks.size() << " ranks on " << trace.hosts.size() << " hosts, "
                 << episode.truth.step_ns.size() << " steps, " << trace.operations.size() << " records; "
                 << Name(episode.truth.state) << "\n";
-  }
-
-  static ExitCode ListFaults(CommandContext& context) {
-    TextTable table(
-        {{"FAULT"}, {"ROW", TextTable::Align::kRight}, {"TARGET"}, {"CLASS"}, {"TYPICAL"}, {"SEVERITY IS"}});
-    nlohmann::ordered_json list = nlohmann::ordered_json::array();
-    constexpr const char* kTargets[] = {"job", "rank", "host", "rank (its NIC)", "two hosts", "leaf"};
-    for (const FaultInfo& info : FaultTable()) {
-      const char* const target = kTargets[static_cast<size_t>(info.target)];
-      list.push_back({{"fault", std::string(info.name)},
-                      {"table_row", info.table_row},
-                      {"target", target},
-                      {"class", Name(info.verdict_class)},
-                      {"negative", info.negative},
-                      {"hang", info.hang},
-                      {"typical_severity", info.typical_severity},
-                      {"severity_meaning", std::string(info.severity_meaning)}});
-      table.AddRow({std::string(info.name), absl::StrCat(info.table_row), target, Name(info.verdict_class),
-                    absl::StrCat(info.typical_severity), std::string(info.severity_meaning)});
-    }
-    if (context.format == OutputFormat::kJson) {
-      context.out << JsonText(list, /*indented=*/true) << "\n";
-    } else {
-      context.out << table.Render(context.width);
-    }
-    return ExitCode::kOk;
   }
 
   std::string directory_;
