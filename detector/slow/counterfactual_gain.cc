@@ -15,7 +15,6 @@
 #include "detector/slow/ailments.h"
 #include "detector/slow/counterfactual_step.h"
 #include "detector/slow/lengthened_steps.h"
-#include "detector/slow/persistent_excess.h"
 #include "detector/slow/replay_accounts.h"
 #include "detector/slow/step_replay.h"
 
@@ -78,13 +77,12 @@ class Gains {
     return gain;
   }
 
-  // Whether other slow transfers may make these slow: of what shares a host with them, leaves it, and began with them.
+  // Whether other slow transfers may make these slow: of what shares a host with them, and leaves it.
   bool MayBeEcho(size_t number) const {
     const Ailment& ailment = ailments_[number];
     if (ailment.cause != nullptr || ailment.hosts.size() < 2) return false;
     return std::any_of(ailments_.begin(), ailments_.end(), [&ailment](const Ailment& other) {
       return &other != &ailment && other.hosts.size() > 1 &&
-             std::abs(other.first_step - ailment.first_step) <= kSameOnsetSteps &&
              std::any_of(other.hosts.begin(), other.hosts.end(), [&ailment](int32_t host) {
                return std::binary_search(ailment.hosts.begin(), ailment.hosts.end(), host);
              });

@@ -3,8 +3,8 @@
 //
 // For each cause two gains are taken: removing it alone, and removing it when all other causes are removed already,
 // against the step that is then left. The dearer counts: with several equally slow ones removing one alone gives
-// nothing back, and yet each of them has to go. But transfers that leave a host which they share with other slow ones,
-// and began with these, cost the first: they may be their echo, since replays know nothing of contention.
+// nothing back, and yet each of them has to go. But transfers that leave a host which they share with other slow ones
+// cost the first: they may be the echo of these, since replays know nothing of contention.
 // A rank and transfers of its that became slow at the same step are removed together: what both pass is the way between
 // the GPU and its host.
 // Three ranks or more, without slow transfers of theirs, that are slow in one way since one onset are one event: a
