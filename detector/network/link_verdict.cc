@@ -28,8 +28,6 @@ constexpr size_t kMinAgreeing = 2;
 // chance.
 constexpr int64_t kMinStallsOfSeveral = 2;
 constexpr double kMinStallOfSeveral = kMainPart;
-// Of the steps before one, for a change to be known.
-constexpr size_t kMinPastSteps = 3;
 // As many as a sentence lists.
 constexpr size_t kHostsShown = 8;
 

@@ -10,7 +10,6 @@ namespace lockstep {
 PathCause PathConclusion::Of(const std::vector<SuspectKey>& equals, const std::vector<int32_t>& explained) const {
   std::set<int32_t> adapter_hosts, link_hosts;
   std::vector<SuspectKey> adapters, links;
-  bool pairs = false;
   for (const SuspectKey& key : equals) {
     const auto& [kind, a, b, c] = key;
     if (IsAdapter(kind)) {
@@ -18,7 +17,6 @@ PathCause PathConclusion::Of(const std::vector<SuspectKey>& equals, const std::v
       adapter_hosts.insert(a);
     } else if (kind == SuspectKind::kLink || kind == SuspectKind::kPair) {
       if (kind == SuspectKind::kLink) links.push_back(key);
-      pairs = pairs || kind == SuspectKind::kPair;
       link_hosts.insert({a, b});
     }
   }

@@ -38,19 +38,13 @@ double ScaleInStep(const Suspect& suspect, const OwnProfile& profile, int32_t st
   return own > 0 && !std::isnan(more) ? std::clamp(1 - more / own, 0.0, 1.0) : 1;
 }
 
-bool IsSlowIn(const SlowCause& cause, const OwnProfile& profile, int32_t step) {
-  return std::any_of(cause.suspects.begin(), cause.suspects.end(), [&](const Suspect& suspect) {
-    return !suspect.in_some_steps() || ExcessInStep(suspect, profile, step) > 0;
-  });
-}
-
 void AddCounterfactual(const Ailment& ailment, const SlowCause& cause, int32_t step, Counterfactual* counterfactual) {
+  // A host that is slow in the step slows all its ranks, some of them by little.
+  const bool host_is_slow = cause.whole_host && ailment.IsIn(step);
   for (const Suspect& suspect : cause.suspects) {
     Counterfactual::OwnTime own{.rank = suspect.rank};
     if (suspect.in_some_steps()) {
-      // A host that is slow in the step slows all its ranks, some of them by little.
-      const bool is_slow = cause.whole_host ? IsSlowIn(cause, *ailment.profile, step)
-                                            : ExcessInStep(suspect, *ailment.profile, step) > 0;
+      const bool is_slow = host_is_slow || ExcessInStep(suspect, *ailment.profile, step) > 0;
       if (is_slow) own.scale = static_cast<float>(ScaleInStep(suspect, *ailment.profile, step));
     } else if (cause.kind == SlowKind::kInput) {
       own.less = static_cast<float>(ExcessOf(suspect));
@@ -93,7 +87,9 @@ double ExcessInStep(const Suspect& suspect, const OwnProfile& profile, int32_t s
 
 bool Ailment::IsIn(int32_t step) const {
   if (!MayBeIn(step) || cause == nullptr || profile == nullptr) return MayBeIn(step);
-  return IsSlowIn(*cause, *profile, step);
+  return std::any_of(cause->suspects.begin(), cause->suspects.end(), [&](const Suspect& suspect) {
+    return !suspect.in_some_steps() || ExcessInStep(suspect, *profile, step) > 0;
+  });
 }
 
 Counterfactual CounterfactualOfAllBut(absl::Span<const Ailment> ailments, absl::Span<const size_t> left_out,

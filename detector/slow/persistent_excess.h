@@ -5,11 +5,12 @@
 //   effect: the median excess is at least half of `min_cost` of the step time: less cannot cost enough,
 //   significance: it stands out of the noise so far that, over all ranks and stretches of the job, chance would make
 //     one such suspect in a thousand jobs. The noise is the larger of two: how a rank's excess varies from step to
-//     step, over the square root of the steps; and how those medians vary among peers,
+//     step, over the square root of the steps; and how those medians vary among peers. It counts as it is in all steps
+//     and as it is in the stretch: where batches begin to vary, a quiet past is no measure,
 //   persistence: the excess is above half of its median in at least `min_persistence` of the steps, or in as many as
 //     noise of this size leaves. Imbalance that rotates over the ranks has effect but no persistence.
 // Medians and median deviations make suspects invisible to one another up to half of the peers, so that all are found
-// at once. Abstains below kMinSuspectSteps. Cost O(ranks x steps). Pure.
+// at once. Abstains below kMinSuspectSteps. Cost O(ranks x steps), once more for each stretch of a suspect. Pure.
 
 #ifndef LOCKSTEP_DETECTOR_SLOW_PERSISTENT_EXCESS_H_
 #define LOCKSTEP_DETECTOR_SLOW_PERSISTENT_EXCESS_H_
@@ -25,9 +26,6 @@
 #include "detector/steps/step_finder.h"
 
 namespace lockstep {
-
-// The fewest of which a median leaves one out.
-inline constexpr size_t kMinPastSteps = 3;
 
 // Onsets so close are one: either is known to a step.
 inline constexpr int32_t kSameOnsetSteps = 1;

@@ -11,8 +11,8 @@
 // enough.
 //
 // Learnt from some ranks of each class, those that wait least to those that wait most, in usual whole steps behind
-// whole ones, and held to for all. Pure. Cost O(operations x kinds of operations), memory of one class: the sampled
-// steps' calls.
+// whole ones, and held to for all. Pure. Cost O(operations x kinds of operations x log of what is called ahead), memory
+// of one class: the sampled steps' calls.
 
 #ifndef LOCKSTEP_DETECTOR_STEPS_AWAITED_ENDS_H_
 #define LOCKSTEP_DETECTOR_STEPS_AWAITED_ENDS_H_

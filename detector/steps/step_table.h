@@ -9,6 +9,9 @@
 
 namespace lockstep {
 
+// Steps before one that tell what was usual then: the fewest of which a median leaves one out.
+inline constexpr size_t kMinPastSteps = 3;
+
 // Operations of one rank in one step: [begin, end) of Trace::operations.
 struct StepRange {
   uint32_t begin = 0;
