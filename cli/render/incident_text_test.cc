@@ -136,6 +136,12 @@ TEST(IncidentTextTest, AJobThatAGpuFaultStopsIsStoppedAndOneThatSurvivesItIsNot)
   EXPECT_EQ(CostText(verdict), "-") << "a fault that is observed and accuses nobody stops nothing";
 }
 
+TEST(IncidentTextTest, WhatOthersHideIsSaidBesideWhatIsGivenBack) {
+  wire::Incident incident = SlowRank();
+  incident.mutable_verdict()->mutable_cost()->set_hidden_fraction(0.12);
+  EXPECT_THAT(Explanation(incident, kOnset), ::testing::HasSubstr("12 % more is its part of what other findings hide"));
+}
+
 TEST(IncidentTextTest, WhatEndedWithItsJobIsNotCalledResolved) {
   wire::Incident incident = SlowRank();
   incident.set_state(wire::Incident::STATE_RESOLVED);

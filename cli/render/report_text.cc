@@ -33,8 +33,13 @@ std::string CulpritText(const Culprit& culprit) {
 
 std::string CostText(const Cost& cost) {
   if (cost.slowdown_fraction >= 1) return "everything: the job stands still";
-  return absl::StrCat(PercentText(cost.slowdown_fraction), " of the step time, ", SecondsText(cost.seconds_per_step),
-                      " per step, in ", PercentText(cost.steps_affected_fraction), " of the steps");
+  std::string text =
+      absl::StrCat(PercentText(cost.slowdown_fraction), " of the step time, ", SecondsText(cost.seconds_per_step),
+                   " per step, in ", PercentText(cost.steps_affected_fraction), " of the steps");
+  if (cost.hidden_fraction > 0) {
+    absl::StrAppend(&text, "; ", PercentText(cost.hidden_fraction), " more is hidden by other findings");
+  }
+  return text;
 }
 
 void AppendAbstention(const Verdict& verdict, std::string& text) {
@@ -55,7 +60,7 @@ void AppendVerdict(size_t number, const Verdict& verdict, std::string& text) {
   if (verdict.culprits.size() > kShownCulprits) {
     absl::StrAppend(&text, "             and ", verdict.culprits.size() - kShownCulprits, " more\n");
   }
-  if (verdict.cost.slowdown_fraction > 0) absl::StrAppend(&text, "     cost:   ", CostText(verdict.cost), "\n");
+  if (verdict.cost.any()) absl::StrAppend(&text, "     cost:   ", CostText(verdict.cost), "\n");
   for (size_t i = 0; i < verdict.evidence.size(); ++i) {
     absl::StrAppend(&text, i == 0 ? "     why:    " : "             ", Printable(verdict.evidence[i].text()), "\n");
   }

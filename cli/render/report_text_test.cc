@@ -65,6 +65,14 @@ TEST(ReportTextTest, AnAbstentionIsNoFinding) {
   EXPECT_THAT(text, Not(HasSubstr("advice")));
 }
 
+TEST(ReportTextTest, WhatOthersHideIsSaidBesideTheCost) {
+  JobReport report = Report(JobState::kSlow);
+  Verdict verdict = Verdict::Accusation(VerdictScope::kMachine, VerdictClass::kComputeSlow);
+  verdict.cost = {.seconds_per_step = 0, .steps_affected_fraction = 1, .hidden_fraction = 0.12};
+  report.verdicts = {verdict};
+  EXPECT_THAT(ReportText(report), HasSubstr("in 100 % of the steps; 12 % more is hidden by other findings\n"));
+}
+
 TEST(ReportTextTest, AHangCostsEverything) {
   JobReport report = Report(JobState::kHung);
   Verdict verdict = Verdict::Accusation(VerdictScope::kMachine, VerdictClass::kHangNotEntered);

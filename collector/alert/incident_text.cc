@@ -60,9 +60,14 @@ std::string EvidenceText(const wire::Verdict& verdict) {
 }
 
 std::string CostText(const wire::Cost& cost) {
-  if (cost.seconds_per_step() <= 0 && cost.slowdown_fraction() <= 0) return "";
-  return absl::StrFormat("%.1f %% of the step time, %.4g s per step, in %.0f %% of the steps",
-                         100 * cost.slowdown_fraction(), cost.seconds_per_step(), 100 * cost.steps_affected_fraction());
+  if (cost.seconds_per_step() <= 0 && cost.slowdown_fraction() <= 0 && cost.hidden_fraction() <= 0) return "";
+  std::string text =
+      absl::StrFormat("%.1f %% of the step time, %.4g s per step, in %.0f %% of the steps",
+                      100 * cost.slowdown_fraction(), cost.seconds_per_step(), 100 * cost.steps_affected_fraction());
+  if (cost.hidden_fraction() > 0) {
+    absl::StrAppendFormat(&text, "; %.1f %% more is hidden by other findings", 100 * cost.hidden_fraction());
+  }
+  return text;
 }
 
 std::string ResolutionText(const wire::Incident& incident) {

@@ -15,6 +15,14 @@ TEST(IncidentTextTest, TextIsCutBetweenCharacters) {
   EXPECT_EQ(CutText("\xc3\xbc\xc3\xbc\xc3\xbc", 4), "...") << "half a character is none";
 }
 
+TEST(IncidentTextTest, ACostSaysWhatOthersHide) {
+  wire::Cost cost;
+  EXPECT_EQ(CostText(cost), "");
+  cost.set_hidden_fraction(0.12);
+  EXPECT_EQ(CostText(cost),
+            "0.0 % of the step time, 0 s per step, in 0 % of the steps; 12.0 % more is hidden by other findings");
+}
+
 TEST(IncidentTextTest, LinksHoldTheIncidentAndItsJob) {
   AlertLinks links;
   wire::Incident incident = SlowRank();

@@ -19,6 +19,7 @@ void Fill(const Cost& cost, wire::Cost& message) {
   message.set_slowdown_fraction(cost.slowdown_fraction);
   message.set_seconds_per_step(cost.seconds_per_step);
   message.set_steps_affected_fraction(cost.steps_affected_fraction);
+  message.set_hidden_fraction(cost.hidden_fraction);
 }
 
 // An abstention has no class, costs nothing and advises nothing. This one is told: what it costs is what is not

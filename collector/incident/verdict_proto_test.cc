@@ -12,7 +12,7 @@ TEST(VerdictProtoTest, CarriesEveryField) {
   verdict.last_step = 20;
   verdict.first_seen_ns = 30;
   verdict.last_seen_ns = 40;
-  verdict.cost = {0.5, 0.25, 0.125};
+  verdict.cost = {0.5, 0.25, 0.125, 0.0625};
   verdict.evidence = {{EvidenceKind::kDelayMatrix, InputNote{"first"}}, {EvidenceKind::kWhatIf, InputNote{"second"}}};
   verdict.advice = Advice::kCheckLink;
 
@@ -28,7 +28,8 @@ TEST(VerdictProtoTest, CarriesEveryField) {
   EXPECT_EQ(message.first_seen_ns(), 30);
   EXPECT_EQ(message.last_seen_ns(), 40);
   EXPECT_EQ(message.cost().ShortDebugString(),
-            "slowdown_fraction: 0.5 seconds_per_step: 0.25 steps_affected_fraction: 0.125");
+            "slowdown_fraction: 0.5 seconds_per_step: 0.25 steps_affected_fraction: 0.125 "
+            "hidden_fraction: 0.0625");
   ASSERT_EQ(message.evidence_size(), 2);
   EXPECT_EQ(message.evidence(0).kind(), "delay_matrix");
   EXPECT_EQ(message.evidence(1).text(), "second");

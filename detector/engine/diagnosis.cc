@@ -264,7 +264,7 @@ FoundSlowness AddSlowness(const TraceAnalysis& analysis, const DiagnosisOptions&
   CounterfactualGains gains = GainsOf(analysis, causes, transfers, options.min_cost, options.executor);
   if (found.longer_steps.has_value() &&
       UnexplainedSeconds(*found.longer_steps, report->verdicts, options.min_cost) > 0) {
-    PayFromPast(trace, *found.longer_steps, causes, options.min_cost, &gains);
+    PayFromPast(trace, *found.longer_steps, causes, transfers, options.min_cost, &gains);
   }
   for (size_t i = 0; i < found.links.size(); ++i) {
     Verdict& verdict = found.links[i].verdict;
@@ -315,10 +315,16 @@ void AddLedger(const TraceAnalysis& analysis, const std::optional<StepShift>& sh
   report->ledger = BuildLedger(analysis.steps, report->verdicts, shift, [&](const std::vector<LedgerLine>& lines) {
     return GivenBackTogether(analysis, slowness, report->verdicts, lines);
   });
-  if (options.remedies) report->remedies = RankRemedies(analysis, slowness, report->verdicts, report->ledger);
+  std::vector<Remedy> remedies;
+  const bool hide = report->ledger.scale < 1;
+  if (options.remedies || hide) remedies = RankRemedies(analysis, slowness, report->verdicts, report->ledger);
   ShareCosts(report->ledger, &report->verdicts);
-  if (!shift.has_value() || report->state == JobState::kHung) return;
-  std::optional<Verdict> unknown = SlowForUnknownReason(analysis, *shift, report->verdicts, options.min_cost);
+  std::optional<Verdict> unknown;
+  if (shift.has_value() && report->state != JobState::kHung) {
+    unknown = SlowForUnknownReason(analysis, *shift, report->verdicts, options.min_cost);
+  }
+  if (hide) HideCosts(report->ledger, remedies, &report->verdicts);
+  if (options.remedies) report->remedies = std::move(remedies);
   if (!unknown.has_value()) return;
   report->state = StateWith({*unknown}, report->state);
   report->verdicts.push_back(*std::move(unknown));

@@ -1,10 +1,11 @@
 // What causes cost by the job's own past, where replays find nothing.
 //
 // A replay knows what operations wait for, and not all that hosts wait for: a host that issues its work late may hold
-// back a job in ways that no record shows. But where steps became longer, nothing that costs anything began with that,
-// and who became slow in that very step is few, chance does not explain it. Then each of these costs what it works
-// longer than its peers, and no more than the steps got longer by. Ranks that stand out against nothing but their own
-// past (grown_alone.h) are found by the longer steps, and so no witness of them. Pure.
+// back a job in ways that no record shows; so may a slow link, through ranks that left none. But where steps became
+// longer, nothing that costs anything began with that, and what became slow in that very step is of few hosts, chance
+// does not explain it. Then each of these costs what it works longer than its peers, or what its transfers take longer,
+// and no more than the steps got longer by. Ranks that stand out against nothing but their own past (grown_alone.h) are
+// found by the longer steps, and so no witness of them. Pure.
 
 #ifndef LOCKSTEP_DETECTOR_ENGINE_PAST_COST_H_
 #define LOCKSTEP_DETECTOR_ENGINE_PAST_COST_H_
@@ -15,6 +16,7 @@
 #include "detector/model/trace.h"
 #include "detector/slow/counterfactual_gain.h"
 #include "detector/slow/slow_cause.h"
+#include "detector/steps/slow_transfers.h"
 
 namespace lockstep {
 
@@ -24,9 +26,9 @@ bool BeganWith(const SlowCause& cause, const StepShift& shift);
 // What exceeds less than a minor part of what a longer step takes longer has no part in it.
 bool TakesPart(double excess_seconds, const StepShift& shift);
 
-// `gains` of `causes`, and of slow transfers.
-void PayFromPast(const Trace& trace, const StepShift& shift, const std::vector<SlowCause>& causes, double min_cost,
-                 CounterfactualGains* gains);
+// `gains` of `causes`, and of `transfers`.
+void PayFromPast(const Trace& trace, const StepShift& shift, const std::vector<SlowCause>& causes,
+                 const std::vector<SlowTransfers>& transfers, double min_cost, CounterfactualGains* gains);
 
 }  // namespace lockstep
 

@@ -32,13 +32,26 @@ class PastCostTest : public ::testing::Test {
 
   double SlowdownOf(size_t cause) {
     CounterfactualGains gains = gains_;
-    PayFromPast(trace_, shift_, causes_, kMinCost, &gains);
+    PayFromPast(trace_, shift_, causes_, transfers_, kMinCost, &gains);
     return gains.of_ranks[cause].slowdown();
+  }
+
+  // The same between two hosts.
+  void AddTransfers(int32_t host, int32_t first_step, double excess_seconds) {
+    transfers_.push_back({.first_step = first_step, .hosts = {host, host + 1}, .excess_seconds = excess_seconds});
+    gains_.of_transfers.push_back({.step_seconds = 1.2, .steps_affected = 1, .replayed = true});
+  }
+
+  double SlowdownOfTransfers(size_t transfers) {
+    CounterfactualGains gains = gains_;
+    PayFromPast(trace_, shift_, causes_, transfers_, kMinCost, &gains);
+    return gains.of_transfers[transfers].slowdown();
   }
 
   Trace trace_;
   StepShift shift_;
   std::vector<SlowCause> causes_;
+  std::vector<SlowTransfers> transfers_;
   CounterfactualGains gains_;
 };
 
@@ -75,6 +88,22 @@ TEST_F(PastCostTest, WhatIsExplainedIsPaidFor) {
   EXPECT_GT(SlowdownOf(0), 0);
   gains_.of_transfers.push_back({.seconds_per_step = 0.1, .step_seconds = 1.2, .steps_affected = 1});
   EXPECT_EQ(SlowdownOf(0), 0);
+}
+
+TEST_F(PastCostTest, TransfersThatBecameSlowWhenTheStepsDidCostTheirExcess) {
+  AddTransfers(3, 10, 0.15);
+  EXPECT_NEAR(SlowdownOfTransfers(0), 0.15 / 1.2, 1e-9);
+  transfers_[0].in_step.assign(20, 0);
+  EXPECT_EQ(SlowdownOfTransfers(0), 0) << "they come and go";
+  transfers_[0].in_step.clear();
+  transfers_[0].first_step = 5;
+  EXPECT_EQ(SlowdownOfTransfers(0), 0) << "they began earlier";
+}
+
+TEST_F(PastCostTest, WhereTransfersOfManyHostsBecameSlowNoneIsTheCause) {
+  AddTransfers(3, 10, 0.15);
+  AddTransfers(7, 10, 0.15);
+  EXPECT_EQ(SlowdownOfTransfers(0), 0);
 }
 
 TEST_F(PastCostTest, WhereManyBecameSlowNoneIsTheCause) {

@@ -208,7 +208,7 @@ bool StandingFindings::Take(const LookResult& look) {
     look_soon = true;
   }
   explains_ = std::any_of(findings_.begin(), findings_.end(), [](const auto& entry) {
-    return entry.second.told && entry.second.verdict.cost.slowdown_fraction > 0;
+    return entry.second.told && entry.second.verdict.cost.any();
   });
   return look_soon;
 }

@@ -22,14 +22,15 @@ namespace lockstep {
 namespace {
 
 constexpr size_t kMinPast = 4;                        // usual steps: as many as a suspect needs
+constexpr size_t kMinLevel = 3;                       // the fewest of which a median leaves one out
 constexpr double kMinSignificance = kSureDeviations;  // of a change of level, as in job_change.h
 // Of what was lost: more than half, so that two findings cannot both be the main one.
 constexpr double kExplained = kMainPart;
 constexpr int64_t kOnsetSteps = 2;  // an onset is known to a step on both sides
 // Of the steps: what hardly any take is not what a step needs, but a piece of one.
 constexpr double kLeastNormal = kMinorPart;
-// Where all steps since are longer: one or two may be the end of a recording. As many as a slow path needs.
-constexpr size_t kMinAtEnd = 3;
+// Where all steps since are longer: one may be the end of a recording.
+constexpr size_t kMinAtEnd = 2;
 // Of a cost, that a reader would notice.
 constexpr double kWorthSaying = kFew;
 
@@ -115,7 +116,7 @@ double ShareSince(const Series& series, int64_t first_step) {
 std::optional<StepShift> FindLevel(const Series& series, double min_gain) {
   std::vector<double> levels = WithoutSpikes(series.seconds);
   if (levels.size() > 1) levels[0] = levels[1];  // a recording may begin inside of its first step
-  const LevelShift split = FindLevelShift(levels, kMinPast);
+  const LevelShift split = FindLevelShift(levels, kMinLevel);
   if (split.at == 0 || split.significance < kMinSignificance) return std::nullopt;
   const auto at = series.seconds.begin() + static_cast<std::ptrdiff_t>(split.at);
   std::vector<double> before(series.seconds.begin(), at), after(at, series.seconds.end());
@@ -128,10 +129,11 @@ std::optional<StepShift> FindLevel(const Series& series, double min_gain) {
 
 size_t LeastNormal(size_t steps) { return static_cast<size_t>(std::ceil(kLeastNormal * static_cast<double>(steps))); }
 
-// Of lengths in rising order, the first that is longer than usual, be it of a second level or of many; 0 = none.
+// Of lengths in rising order, the first that is longer than usual, be it of a second level or of many; 0 = none. A few
+// that are far longer still are no level of their own.
 size_t FirstLonger(absl::Span<const double> rising, size_t least) {
   const TwoLevels levels = SplitTwoLevels(rising);
-  const bool two = levels.higher - levels.lower > kMinSignificance * levels.within;
+  const bool two = levels.higher - levels.lower > kMinSignificance * levels.within && rising.size() - levels.at >= kMinPast;
   return two ? levels.at : FirstApart(rising, least, kMinPast);
 }
 
@@ -161,6 +163,16 @@ std::optional<StepShift> FindLongerOnes(const Series& series, double min_gain) {
   shift.after_seconds = MedianInPlace(&higher);
   if (!shift.in_some_steps() || shift.lost_seconds() < min_gain * shift.mean_seconds()) return std::nullopt;
   return shift;
+}
+
+// Of a line, what removing this one alone gives back.
+double LeftAlone(const LedgerLine& line, const std::vector<Remedy>& remedies, const Verdict& verdict) {
+  const auto remedy = std::find_if(remedies.begin(), remedies.end(), [&](const Remedy& one) {
+    return one.replayed && one.finding == line.finding && one.culprits == verdict.culprits;
+  });
+  if (remedy == remedies.end() || line.seconds <= 0) return 1;
+  const double left = remedy->alone_seconds / line.seconds;
+  return left > 1 - kWorthSaying ? 1 : left;
 }
 
 }  // namespace
@@ -240,15 +252,27 @@ TimeLedger BuildLedger(const StepTable& steps, const std::vector<Verdict>& verdi
 }
 
 void ShareCosts(const TimeLedger& ledger, std::vector<Verdict>* verdicts) {
-  if (ledger.scale >= 1) return;
   for (Verdict& verdict : *verdicts) {
     if (!CostsSteps(verdict)) continue;
-    const double alone = verdict.cost.slowdown_fraction;
     verdict.cost.slowdown_fraction *= ledger.scale;
     verdict.cost.seconds_per_step *= ledger.scale;
-    if (ledger.scale > 1 - kWorthSaying) continue;
-    verdict.evidence.push_back(
-        {EvidenceKind::kWhatIf, SharedCost{.share = verdict.cost.slowdown_fraction, .alone_share = alone}});
+  }
+}
+
+void HideCosts(const TimeLedger& ledger, const std::vector<Remedy>& remedies, std::vector<Verdict>* verdicts) {
+  size_t line = 0;
+  for (Verdict& verdict : *verdicts) {
+    if (!CostsSteps(verdict)) continue;
+    Cost& cost = verdict.cost;
+    const double left = LeftAlone(ledger.lines[line++], remedies, verdict);
+    const double part = cost.slowdown_fraction;
+    cost.slowdown_fraction = part * left;
+    cost.hidden_fraction = part - cost.slowdown_fraction;
+    cost.seconds_per_step *= left;
+    if (ledger.scale * left > 1 - kWorthSaying) continue;
+    verdict.evidence.push_back({EvidenceKind::kWhatIf, SharedCost{.now_share = cost.slowdown_fraction,
+                                                                  .beside_share = part / ledger.scale,
+                                                                  .part_share = part}});
   }
 }
 

@@ -28,6 +28,7 @@
 #include "detector/steps/trace_analysis.h"
 #include "detector/verdict/job_report.h"
 #include "detector/verdict/ledger_line.h"
+#include "detector/verdict/remedy.h"
 #include "detector/verdict/verdict.h"
 
 namespace lockstep {
@@ -69,6 +70,10 @@ TimeLedger BuildLedger(const StepTable& steps, const std::vector<Verdict>& verdi
 
 // Costs of verdicts as the lines have them: together they are no more than the job lost.
 void ShareCosts(const TimeLedger& ledger, std::vector<Verdict>* verdicts);
+
+// Of costs that are shared: what removing each gives back while the others are there, as `remedies` say (remedies.h).
+// The rest of a line is hidden.
+void HideCosts(const TimeLedger& ledger, const std::vector<Remedy>& remedies, std::vector<Verdict>* verdicts);
 
 // The findings leave so many seconds of the shift unexplained; 0 where that is not its main part, or less than
 // `min_gain` of a step.

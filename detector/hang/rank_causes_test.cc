@@ -28,6 +28,7 @@ class RankCausesTest : public testing::Test {
     content_.collectives.assign(2 * kRanks, {});
     content_.entered_by_all.assign(2, -1);
     content_.first_open.assign(kRanks + 1, 0);
+    content_.tells_begun.assign(kRanks, 1);
     content_.cut_short.assign(kRanks, 0);
     graph_.edges.resize(kRanks);
     graph_.not_begun.assign(kRanks, 0);

@@ -89,9 +89,13 @@ class ProgressReader {
   }
 
   // On some of the ranks, some of what is in flight has a begin and some has none: recorders tell the one from the
-  // other. That holds for ranks of which all has begun as well, but not for recorders that tell calls as begins.
+  // other. That holds for ranks of which all has begun as well, but not for recorders that tell calls as begins, nor
+  // where most tell the begins of what has finished: those that do not know none.
   void TellByAbsence() {
     if (by_absence_ == 0 || static_cast<double>(by_absence_) < kFew * static_cast<double>(lack_begins_)) return;
+    const auto telling = std::count_if(in_flight_.begin(), in_flight_.end(),
+                                       [&](size_t rank) { return found_.tells_called[rank] != 0; });
+    if (static_cast<double>(telling) >= kMainPart * static_cast<double>(in_flight_.size())) return;
     for (const size_t rank : in_flight_) found_.tells_begun[rank] = 1;
   }
 

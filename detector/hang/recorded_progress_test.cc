@@ -133,5 +133,16 @@ TEST_F(RecordedProgressTest, WhereSomeOfWhatIsInFlightHasNoBeginABeginIsOne) {
   EXPECT_EQ(read.tells_called, (std::vector<char>{0, 0}));
 }
 
+TEST_F(RecordedProgressTest, WhereOthersTellWhenWhatHasFinishedBeganWhoDoesNotKnowsNoBegins) {
+  for (int32_t rank = 0; rank < kRanks; ++rank) {
+    const TimingQuality quality = rank == 1 ? TimingQuality::kHostEnqueue : TimingQuality::kGpuTimer;
+    Add(rank, 100, {.sequence = 1, .quality = quality});
+    Add(rank, 200, {.sequence = 2, .quality = quality}, rank != 1, false);
+  }
+  Add(0, 300, {.sequence = 3, .quality = TimingQuality::kGpuTimer}, false, false);
+  const RecordedProgress read = Read();
+  EXPECT_EQ(read.tells_begun[1], 0);
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 
 #include "absl/functional/function_ref.h"
 #include "base/median.h"
@@ -17,10 +18,16 @@ namespace {
 // so many launches: the calls in a long one differ by one or two between hosts that all go on.
 constexpr int64_t kFarBehind = 3;
 
+// What a rank has in flight, in all communicators.
+struct InFlight {
+  size_t called = 0;
+  size_t begun = 0;
+};
+
 // What most members of a communicator have called, in all that they share.
 struct UsualCalls {
   int64_t called = -1;
-  size_t least_in_flight = 0;  // of those that have called that much, in all communicators
+  InFlight least;  // of those that have called that much
   size_t members = 0;
   bool few_are_behind = false;
 };
@@ -47,25 +54,38 @@ int64_t CallsOf(const Frontier& frontier, const std::vector<int32_t>& communicat
   return called;
 }
 
+// As many begun as called where records do not tell a begin.
+InFlight InFlightOf(const Frontier& frontier, int32_t rank) {
+  const absl::Span<const size_t> open = frontier.OpenOf(static_cast<size_t>(rank));
+  if (!frontier.TellsBegun(static_cast<size_t>(rank))) return {open.size(), open.size()};
+  const auto has_begun = [&](size_t index) { return frontier.trace().operations[index].started(); };
+  return {open.size(), static_cast<size_t>(std::count_if(open.begin(), open.end(), has_begun))};
+}
+
 UsualCalls UsualCallsOf(const Frontier& frontier, const std::vector<int32_t>& members,
                         const std::vector<int32_t>& shared) {
   UsualCalls usual;
   std::vector<int64_t> called;  // by member that is known
-  std::vector<size_t> in_flight;
+  std::vector<InFlight> in_flight;
   for (const int32_t rank : members) {
     if (rank < 0 || frontier.CutShort(static_cast<size_t>(rank))) continue;
     called.push_back(CallsOf(frontier, shared, rank));
-    in_flight.push_back(frontier.OpenOf(static_cast<size_t>(rank)).size());
+    in_flight.push_back(InFlightOf(frontier, rank));
   }
   usual.members = called.size();
   if (called.empty()) return usual;
   std::vector<int64_t> sorted = called;
   usual.called = LowerMedian(&sorted);
-  usual.least_in_flight = *std::max_element(in_flight.begin(), in_flight.end());
+  constexpr size_t kMost = std::numeric_limits<size_t>::max();
+  usual.least = {kMost, kMost};
   size_t behind = 0;
   for (size_t i = 0; i < called.size(); ++i) {
-    if (called[i] < usual.called) ++behind;
-    if (called[i] >= usual.called) usual.least_in_flight = std::min(usual.least_in_flight, in_flight[i]);
+    if (called[i] < usual.called) {
+      ++behind;
+      continue;
+    }
+    usual.least.called = std::min(usual.least.called, in_flight[i].called);
+    usual.least.begun = std::min(usual.least.begun, in_flight[i].begun);
   }
   usual.few_are_behind = static_cast<double>(behind) <= kMinorPart * static_cast<double>(called.size());
   return usual;
@@ -79,7 +99,7 @@ bool IsKnownToRun(const Frontier& frontier, int32_t rank) {
 // Of the members that have called less than is usual, those that `stopped` is true of.
 std::vector<int32_t> StoppedMembers(
     const Frontier& frontier, int32_t communicator,
-    absl::FunctionRef<bool(const UsualCalls& usual, int64_t missing, size_t in_flight)> stopped) {
+    absl::FunctionRef<bool(const UsualCalls& usual, int64_t missing, InFlight in_flight)> stopped) {
   std::vector<int32_t> found;
   const std::vector<int32_t>& members = frontier.trace().communicators[static_cast<size_t>(communicator)].members;
   const std::vector<int32_t> shared = SharedByAll(frontier, members);
@@ -89,7 +109,7 @@ std::vector<int32_t> StoppedMembers(
     const int64_t missing = usual.called - CallsOf(frontier, shared, members[m]);
     if (missing <= 0 || LossIsLikely(frontier, usual.members, missing)) continue;
     if (IsKnownToRun(frontier, members[m]) || frontier.HidesCalls(static_cast<size_t>(members[m]))) continue;
-    if (stopped(usual, missing, frontier.OpenOf(static_cast<size_t>(members[m])).size())) found.push_back(members[m]);
+    if (stopped(usual, missing, InFlightOf(frontier, members[m]))) found.push_back(members[m]);
   }
   std::sort(found.begin(), found.end());
   return found;
@@ -98,15 +118,16 @@ std::vector<int32_t> StoppedMembers(
 }  // namespace
 
 std::vector<int32_t> StoppedCalling(const Frontier& frontier, int32_t communicator) {
-  return StoppedMembers(frontier, communicator, [](const UsualCalls& usual, int64_t missing, size_t in_flight) {
-    if (in_flight >= usual.least_in_flight) return false;
-    return missing >= kFarBehind || 2 * in_flight <= usual.least_in_flight;
+  return StoppedMembers(frontier, communicator, [](const UsualCalls& usual, int64_t missing, InFlight in_flight) {
+    if (in_flight.called >= usual.least.called) return false;
+    const bool gpu_stopped = in_flight.begun < usual.least.begun;
+    return gpu_stopped || missing >= kFarBehind || 2 * in_flight.called <= usual.least.called;
   });
 }
 
 std::vector<int32_t> StoppedFarBehind(const Frontier& frontier, int32_t communicator) {
   return StoppedMembers(frontier, communicator,
-                        [](const UsualCalls&, int64_t missing, size_t) { return missing >= kFarBehind; });
+                        [](const UsualCalls&, int64_t missing, InFlight) { return missing >= kFarBehind; });
 }
 
 }  // namespace lockstep

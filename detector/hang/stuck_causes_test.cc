@@ -103,6 +103,30 @@ TEST_F(StuckCausesTest, WhoStoppedCallingInsideIsDead) {
   EXPECT_EQ(Accused(verdicts), std::set<int32_t>{5});
 }
 
+TEST_F(StuckCausesTest, WhoseHostAndGpuStoppedTogetherIsDead) {
+  // Behind what is stuck, GPUs begin one more of another stream; rank 5 has not, and its host is one call behind.
+  for (int32_t rank = 0; rank < kRanks; ++rank) {
+    Collective(rank, kEnded, 200, 205, kNone);
+    Collective(rank, kEnded + 1, 201, rank == 5 ? kNone : 210, kNone);
+    for (uint64_t i = 2; i < (rank == 5 ? 4 : 5); ++i) Collective(rank, kEnded + i, 202, kNone, kNone);
+  }
+  const std::vector<Verdict> verdicts = Find();
+  ASSERT_EQ(verdicts.size(), 1u) << Told(verdicts);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kProcessDead);
+  EXPECT_EQ(Accused(verdicts), std::set<int32_t>{5});
+}
+
+TEST_F(StuckCausesTest, WhoseHostAloneIsACallBehindIsNotDead) {
+  for (int32_t rank = 0; rank < kRanks; ++rank) {
+    Collective(rank, kEnded, 200, 205, kNone);
+    Collective(rank, kEnded + 1, 201, 210, kNone);
+    for (uint64_t i = 2; i < (rank == 5 ? 4 : 5); ++i) Collective(rank, kEnded + i, 202, kNone, kNone);
+  }
+  const std::vector<Verdict> verdicts = Find();
+  ASSERT_EQ(verdicts.size(), 1u) << Told(verdicts);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kHangInCommunication);
+}
+
 TEST_F(StuckCausesTest, WhoseGpuHasNotBegunAndWhoseHostStoppedFarBehindIsDead) {
   for (int32_t rank = 0; rank < kRanks; ++rank) {
     Collective(rank, kEnded, 200, rank == 5 ? kNone : 205, kNone);

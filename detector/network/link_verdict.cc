@@ -28,6 +28,10 @@ constexpr size_t kMinAgreeing = 2;
 // chance.
 constexpr int64_t kMinStallsOfSeveral = 2;
 constexpr double kMinStallOfSeveral = kMainPart;
+// As a logarithm, than the middle one of all that are slow: its square.
+constexpr double kFarSlower = 2;
+// Places that are slow: as many as path_vote.h joins, where they are of one kind.
+constexpr size_t kManyCauses = 3;
 // As many as a sentence lists.
 constexpr size_t kHostsShown = 8;
 
@@ -51,7 +55,7 @@ class Writer {
     verdict.last_step = static_cast<int64_t>(table_.steps) - 1;
     while (!in_step.empty() && in_step[static_cast<size_t>(verdict.last_step)] == 0) --verdict.last_step;
     // Parts of a network have fewer ways between them than within, so that only a change says that one is at fault.
-    const bool may_be_built_so = cause.kind == PathCauseKind::kFabric && in_step.empty() && first_step < kMinPastSteps;
+    const bool may_be_built_so = cause.kind == PathCauseKind::kFabric && in_step.empty() && first_step == 0;
     if (!may_be_built_so) AddCulprits(cause, &verdict);
     AddCost(cause, in_step, &verdict);
     verdict.evidence.push_back(
@@ -239,35 +243,108 @@ class LinkSearch {
         writer_(trace, steps, table, slow_) {}
 
   std::vector<SlowLink> Run() {
-    for (const PathCause& cause : Vote([](const SlowPath& path) { return path.slow; })) AddLasting(cause);
-    // What is slow half of the time looks lasting on some of its paths and passing on others: these vote again,
-    // together.
-    for (const PathCause& cause : Vote([](const SlowPath& path) { return path.slow || path.at_times; })) {
-      const bool lasting = std::any_of(cause.paths.begin(), cause.paths.end(),
-                                       [&](int32_t path) { return slow_[static_cast<size_t>(path)].slow; });
-      const bool is_shared = cause.kind != PathCauseKind::kInside;
-      if (lasting || !is_shared || cause.paths.size() >= kMinAgreeing) AddAtTimes(cause);
+    const auto for_good = [](const SlowPath& path) { return path.slow; };
+    const Foremost lasting = FarSlower(for_good);
+    for (const PathCause& cause : lasting.causes) AddLasting(cause);
+    for (const PathCause& cause : Vote(for_good, lasting.paths)) {
+      if (IsOnePlace(cause)) AddLasting(cause);
     }
+    // What is slow half of the time looks lasting on some of its paths and passing on others, and what is so on some may
+    // tell whom of a group the others are slow by: these vote again, together.
+    const auto ever = [](const SlowPath& path) { return path.slow || path.at_times; };
+    for (const PathCause& cause : FarSlower(ever).causes) AddAny(cause);
+    for (const PathCause& cause : Vote(ever, {})) AddAny(cause);
     return std::move(links_);
   }
 
  private:
+  struct Foremost {
+    std::vector<char> paths;  // by path: 1 = far slower than most that are slow; empty = none is
+    std::vector<PathCause> causes;
+  };
+
+  // Slow paths that are far slower than most of these, where the vote of all comes to many places, and not to one for
+  // each of them and its like: then they vote by themselves. What one adapter holds up makes others share what is left,
+  // and these are its echoes.
+  Foremost FarSlower(absl::FunctionRef<bool(const SlowPath&)> is_slow) const {
+    std::vector<int32_t> slow;
+    for (size_t path = 0; path < slow_.size(); ++path) {
+      const bool counts = explained_[path] == 0 && table_.paths[path].crosses_hosts && is_slow(slow_[path]);
+      if (counts) slow.push_back(static_cast<int32_t>(path));
+    }
+    if (slow.empty()) return {};
+    const std::vector<PathCause> all = Vote(is_slow, {});
+    if (AreFewPlaces(all, slow.size())) return {};
+    const double far = kFarSlower * UsualLogOf(slow);
+    Foremost foremost{.paths = std::vector<char>(slow_.size(), 0)};
+    std::vector<char> lesser(slow_.size(), 0);
+    for (const int32_t path : slow) (LogOf(path) >= far ? foremost.paths : lesser)[static_cast<size_t>(path)] = 1;
+    std::vector<char> open = foremost.paths;
+    for (const PathCause& cause : all) {
+      if (!IsOnePlace(cause) || UsualLogOf(cause.paths) < far) continue;
+      for (const int32_t path : cause.paths) open[static_cast<size_t>(path)] = 0;
+    }
+    if (std::count(open.begin(), open.end(), 1) == 0) return {};
+    foremost.causes = Vote(is_slow, lesser);
+    std::erase_if(foremost.causes,
+                  [](const PathCause& cause) { return !IsOnePlace(cause) || cause.paths.size() < kMinAgreeing; });
+    return foremost;
+  }
+
+  // They explain all of so many slow paths between hosts.
+  bool AreFewPlaces(const std::vector<PathCause>& causes, size_t slow) const {
+    size_t explained = 0;
+    for (const PathCause& cause : causes) {
+      if (!IsOnePlace(cause)) return false;
+      explained += static_cast<size_t>(std::count_if(cause.paths.begin(), cause.paths.end(), [&](int32_t path) {
+        return table_.paths[static_cast<size_t>(path)].crosses_hosts;
+      }));
+    }
+    return explained == slow && causes.size() < kManyCauses;
+  }
+
+  double LogOf(int32_t path) const { return std::log(slow_[static_cast<size_t>(path)].ratio); }
+
+  double UsualLogOf(const std::vector<int32_t>& paths) const {
+    std::vector<double> logs;
+    for (const int32_t path : paths) logs.push_back(LogOf(path));
+    return LowerMedianOrNan(std::move(logs));
+  }
+
+  static bool IsOnePlace(const PathCause& cause) {
+    return cause.kind != PathCauseKind::kFabric && cause.kind != PathCauseKind::kGroup &&
+           cause.kind != PathCauseKind::kHosts && cause.kind != PathCauseKind::kWithin;
+  }
+
+  void AddPassing(const PathCause& cause) {
+    const bool lasting = std::any_of(cause.paths.begin(), cause.paths.end(),
+                                     [&](int32_t path) { return slow_[static_cast<size_t>(path)].slow; });
+    const bool is_shared = cause.kind != PathCauseKind::kInside;
+    if (lasting || !is_shared || cause.paths.size() >= kMinAgreeing) AddAtTimes(cause);
+  }
+
+  void AddAny(const PathCause& cause) {
+    if (!AddLasting(cause)) AddPassing(cause);
+  }
+
   // Unless it comes and goes: then its paths are left to the next vote.
-  void AddLasting(const PathCause& cause) {
+  bool AddLasting(const PathCause& cause) {
     std::vector<double> onsets;
     for (const int32_t path : cause.paths) {
       onsets.push_back(static_cast<double>(slow_[static_cast<size_t>(path)].first_step));
     }
     const auto onset = static_cast<size_t>(LowerMedianOrNan(std::move(onsets)));
-    if (ShareOf(SlowSteps(table_, slow_, cause.paths, onset), onset) >= kAlwaysSlow) Add(cause, onset, {});
+    if (ShareOf(SlowSteps(table_, slow_, cause.paths, onset), onset) < kAlwaysSlow) return false;
+    Add(cause, onset, {});
+    return true;
   }
 
-  // On the paths that are not explained yet.
-  std::vector<PathCause> Vote(absl::FunctionRef<bool(const SlowPath&)> is_slow) const {
+  // On the paths that are not explained yet. `without`: by path, 1 = it has no vote; empty = all have.
+  std::vector<PathCause> Vote(absl::FunctionRef<bool(const SlowPath&)> is_slow, const std::vector<char>& without) const {
     std::vector<VotePath> paths;
     std::vector<int32_t> path_of;
     for (size_t path = 0; path < table_.paths.size(); ++path) {
-      if (explained_[path] != 0) continue;
+      if (explained_[path] != 0 || (!without.empty() && without[path] != 0)) continue;
       path_of.push_back(static_cast<int32_t>(path));
       paths.push_back({.ranks = table_.paths[path].ranks,
                        .point_to_point = table_.paths[path].point_to_point,

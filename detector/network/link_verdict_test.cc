@@ -41,7 +41,7 @@ class FindSlowLinksTest : public testing::Test {
     table_.paths.push_back(
         {.ranks = std::move(ranks), .channel = channel, .point_to_point = pair, .crosses_hosts = true, .noise = 0.02});
     for (size_t step = 0; step < kSteps; ++step) {
-      const double ratio = (is_slow(step) ? kRatio : 1) * std::exp(0.02 * random_.Gaussian());
+      const double ratio = (is_slow(step) ? ratio_ : 1) * std::exp(0.02 * random_.Gaussian());
       table_.ratio.push_back(static_cast<float>(ratio));
       table_.excess_seconds.push_back(static_cast<float>(0.05 * (ratio - 1)));
     }
@@ -62,6 +62,7 @@ class FindSlowLinksTest : public testing::Test {
 
   std::vector<SlowLink> Find() const { return FindSlowLinks(trace_, table_, steps_); }
 
+  double ratio_ = kRatio;
   Random random_{7};
   Trace trace_;
   TransferTable table_;
@@ -104,6 +105,25 @@ TEST_F(FindSlowLinksTest, AFaultThatComesAndGoesIsRemovedInItsSteps) {
   for (size_t step = 0; step < kSteps; ++step) {
     EXPECT_EQ(links[0].transfers.IsIn(static_cast<int32_t>(step)), slow(step)) << step;
   }
+}
+
+TEST_F(FindSlowLinksTest, WhatIsFarSlowerThanAllThatItMakesSlowIsNamed) {
+  const auto since_ten = [](size_t step) { return step >= 10; };
+  for (int32_t a = 0; a + 1 < 12; ++a) {
+    for (int32_t gpu = 0; gpu < kGpus; ++gpu) {
+      const int32_t left = a * kGpus + gpu, right = left + kGpus;
+      ratio_ = a == 5 ? 12 : 2;
+      AddPath({left, right}, true, since_ten);
+      ratio_ = a + 1 == 5 ? 12 : 2;
+      AddPath({right, left}, true, since_ten);
+    }
+  }
+  const std::vector<SlowLink> links = Find();
+  ASSERT_FALSE(links.empty());
+  EXPECT_EQ(links[0].verdict.verdict_class, VerdictClass::kCommSlowTx);
+  ASSERT_EQ(links[0].verdict.culprits.size(), 1u);
+  EXPECT_EQ(links[0].verdict.culprits[0].host, "h5");
+  for (size_t i = 1; i < links.size(); ++i) EXPECT_TRUE(links[i].verdict.culprits.empty());
 }
 
 // Slow in 60 % of the steps, some paths look lasting and others passing: still one fault.

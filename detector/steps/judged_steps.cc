@@ -1,6 +1,7 @@
 #include "detector/steps/judged_steps.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -60,19 +61,21 @@ double InsideOf(const Trace& trace, const StepRange& range) {
   return ToSeconds(total_ns);
 }
 
-// By step: of the middle rank, among those that make as many calls as they usually do; 0 where most do not.
+// By step: of the middle rank, among those that make as many calls as they usually do, but for what losses explain; 0
+// where most do not.
 std::vector<double> InsideSeconds(const Trace& trace, const StepTable& table) {
   std::vector<std::vector<double>> inside(static_cast<size_t>(table.steps));
   for (size_t rank = 0; rank < table.ranks; ++rank) {
-    std::vector<uint32_t> calls;
+    std::vector<double> calls;
     for (int32_t step = 0; step < table.steps; ++step) {
       const StepRange& range = table.Of(rank, step);
-      if (range.complete) calls.push_back(CallsIn(range));
+      if (range.complete) calls.push_back(static_cast<double>(CallsIn(range)));
     }
-    const uint32_t usual = calls.empty() ? 0 : UpperMedian(&calls);
+    const double usual = calls.empty() ? 0 : UpperMedian(&calls);
+    const double lost = kSureErrors * SigmaInPlace(&calls, usual);
     for (int32_t step = 0; step < table.steps; ++step) {
       const StepRange& range = table.Of(rank, step);
-      if (range.complete && CallsIn(range) == usual) {
+      if (range.complete && std::abs(static_cast<double>(CallsIn(range)) - usual) <= lost) {
         inside[static_cast<size_t>(step)].push_back(InsideOf(trace, range));
       }
     }

@@ -12,7 +12,7 @@ const SlowWithoutCause* WithoutCause(const Verdict& verdict) { return FindReason
 // Of the steps, in which the finding costs something.
 double ShareOfSteps(const Verdict& verdict) {
   if (const SlowWithoutCause* const unknown = WithoutCause(verdict)) return unknown->share;
-  const bool costs = verdict.cost.slowdown_fraction > 0 && !IsPlanned(verdict);
+  const bool costs = verdict.cost.any() && !IsPlanned(verdict);
   return costs ? verdict.cost.steps_affected_fraction : -1;
 }
 

@@ -117,9 +117,9 @@ std::string Sentence(const SameEvent& reason) {
 
 std::string Sentence(const SharedCost& reason) {
   return absl::StrFormat(
-      "Together the findings would give back more than the job has lost, because they hide behind one another: of "
-      "%.1f%% for this one, %.1f%% is its part.",
-      100 * reason.alone_share, 100 * reason.share);
+      "Findings hide behind one another: removed alone this one gives back %.1f%%, with the others gone %.1f%%, and of "
+      "what all have cost together %.1f%% is its part.",
+      100 * reason.now_share, 100 * reason.beside_share, 100 * reason.part_share);
 }
 
 }  // namespace lockstep

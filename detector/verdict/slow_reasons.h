@@ -106,10 +106,11 @@ struct SameEvent {
   bool operator==(const SameEvent&) const = default;
 };
 
-// Causes that hide behind one another cost less together than their sum.
+// Causes that hide behind one another cost less together than their sum. Shares are of the step time.
 struct SharedCost {
-  double share = 0;        // of the step time: the part of this one
-  double alone_share = 0;  // what the replay gives back for it, when what it hides behind is gone
+  double now_share = 0;     // what removing it gives back while the others are there
+  double beside_share = 0;  // what it gives back when what it hides behind is gone
+  double part_share = 0;    // its part of what all have cost together
   bool operator==(const SharedCost&) const = default;
 };
 

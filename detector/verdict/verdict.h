@@ -106,11 +106,14 @@ struct Culprit {
   bool operator==(const Culprit&) const = default;
 };
 
-// What removing the culprits would give back.
+// What removing the culprits would give back, everything else left as it is.
 struct Cost {
   double slowdown_fraction = 0;  // (step time with - without) / with, over all steps since onset
   double seconds_per_step = 0;
   double steps_affected_fraction = 0;  // 0 to 1
+  double hidden_fraction = 0;  // of the step time: what else is its part of the loss, and something else hides now
+
+  bool any() const { return slowdown_fraction > 0 || hidden_fraction > 0; }
 
   bool operator==(const Cost&) const = default;
 };

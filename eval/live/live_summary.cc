@@ -149,7 +149,7 @@ class LiveSummarizer {
     summary_.within_p95.Add(IsWithin(cause, kP95LiveSeconds));
     named_seconds_.push_back(named ? cause.named_seconds : cause.left_seconds);
     named_steps_.push_back(named ? cause.named_steps : cause.left_steps);
-    if (cause.at_end.named) cost_errors_.push_back(std::abs(cause.at_end.claimed_cost - cause.at_end.cost));
+    if (cause.at_end.named) cost_errors_.push_back(std::abs(cause.at_end.claimed_cost - cause.at_end.marginal_cost));
   }
 
   void AddTogether(const LiveScore& score) {

@@ -106,7 +106,7 @@ class Summarizer {
     for (Rate* rate : {&row.exact_set, &summary_.exact_set}) rate->Add(cause.exact_set);
     summary_.top1_host.Add(cause.top1_host);
     recalls_.push_back(static_cast<double>(cause.culprits_named) / static_cast<double>(cause.culprits));
-    if (cause.named && !info.hang) cost_errors_.push_back(std::abs(cause.claimed_cost - cause.cost));
+    if (cause.named && !info.hang) cost_errors_.push_back(std::abs(cause.claimed_cost - cause.marginal_cost));
   }
 
   void AddTogether(const EpisodeScore& score) {

@@ -116,6 +116,7 @@ CauseScore ScoreCause(const JobReport& report, const TrueCause& cause, size_t ca
   CauseScore score;
   score.kind = cause.kind;
   score.cost = cause.cost.slowdown_fraction;
+  score.marginal_cost = cause.marginal_cost.slowdown_fraction;
   score.accusable = !cause.culprits.empty() && (InfoOf(cause.kind).hang || score.cost >= min_cost);
   score.culprits = static_cast<int64_t>(cause.culprits.size());
   ScoreSuspects(report, cause, &score);

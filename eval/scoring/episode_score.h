@@ -30,8 +30,9 @@ struct CauseScore {
   bool exact_set = false;      // the verdict about it lists every culprit and nobody else
   std::string predicted = "";  // class of the verdict about it; "none" if there is no verdict
   bool class_right = false;    // predicted is the true class or as good
-  double cost = 0;             // slowdown fraction, true
-  double claimed_cost = 0;     // of the verdict about it
+  double cost = 0;             // slowdown fraction, true, by itself
+  double marginal_cost = 0;    // while the other causes are there
+  double claimed_cost = 0;     // of the verdict about it, as marginal_cost
 };
 
 struct EpisodeScore {
