@@ -18,6 +18,7 @@
 #include "detector/counters/counter_diagnosis.h"
 #include "detector/counters/host_duties.h"
 #include "detector/engine/coverage.h"
+#include "detector/engine/findings_ledger.h"
 #include "detector/engine/grown_alone.h"
 #include "detector/engine/past_cost.h"
 #include "detector/engine/remedies.h"
@@ -309,27 +310,6 @@ bool HasPassingStalls(const std::vector<Verdict>& structural) {
                      [](const Verdict& verdict) { return verdict.scope == VerdictScope::kSoftware; });
 }
 
-// What the step time says that findings have to add up to. Slow without a cause is a finding as well.
-void AddLedger(const TraceAnalysis& analysis, const std::optional<StepShift>& shift, const FoundSlowness& slowness,
-               const DiagnosisOptions& options, JobReport* report) {
-  report->ledger = BuildLedger(analysis.steps, report->verdicts, shift, [&](const std::vector<LedgerLine>& lines) {
-    return GivenBackTogether(analysis, slowness, report->verdicts, lines);
-  });
-  std::vector<Remedy> remedies;
-  const bool hide = report->ledger.scale < 1;
-  if (options.remedies || hide) remedies = RankRemedies(analysis, slowness, report->verdicts, report->ledger);
-  ShareCosts(report->ledger, &report->verdicts);
-  std::optional<Verdict> unknown;
-  if (shift.has_value() && report->state != JobState::kHung) {
-    unknown = SlowForUnknownReason(analysis, *shift, report->verdicts, options.min_cost);
-  }
-  if (hide) HideCosts(report->ledger, remedies, &report->verdicts);
-  if (options.remedies) report->remedies = std::move(remedies);
-  if (!unknown.has_value()) return;
-  report->state = StateWith({*unknown}, report->state);
-  report->verdicts.push_back(*std::move(unknown));
-}
-
 // What the caller knows counts more than what agents said.
 PlaceTable AllPlaces(const JobEvidence& evidence, const DiagnosisOptions& options) {
   PlaceTable places = options.places;
@@ -428,9 +408,9 @@ Judgement Judge(const JobEvidence& evidence, const DiagnosisOptions& options) {
   const std::optional<Reason>& unsaid =
       judgement.why_not_judged.has_value() ? judgement.why_not_judged : judgement.left_out;
   const bool judged = !unsaid.has_value() && !hangs.open_question.has_value();
-  report.state = StateWith(report.verdicts, judged ? JobState::kHealthy : JobState::kUnknown);
-  AddLedger(analysis, longer_steps.has_value() ? longer_steps : FindFewWaited(analysis.steps, options.min_cost),
-            slowness, options, &report);
+  report.state = judged ? JobState::kHealthy : JobState::kUnknown;
+  AddLedger(analysis, slowness, longer_steps.has_value() ? longer_steps : FindFewWaited(analysis.steps, options.min_cost),
+            CostLimit(options.min_cost, options.told), options.remedies, &report);
   const PlaceTable places = AllPlaces(evidence, options);
   AddCounters(evidence.metrics,
               {.has_records = !evidence.trace.operations.empty(),

@@ -64,6 +64,26 @@ double GivenBackTogether(const TraceAnalysis& analysis, const FoundSlowness& fou
   return other_lines + (gains.empty() ? replayed_lines : gains.front().together_seconds);
 }
 
+std::vector<double> GivenBackLast(const TraceAnalysis& analysis, const FoundSlowness& found,
+                                  const std::vector<Verdict>& verdicts) {
+  const Ailments ailments = AilmentsOf(analysis, found.causes, found.transfers);
+  std::vector<std::vector<size_t>> numbers;
+  for (const Verdict& verdict : verdicts) numbers.push_back(AilmentsOfVerdict(verdict, found, ailments));
+  std::vector<double> last(verdicts.size(), -1);
+  for (size_t i = 0; i < verdicts.size(); ++i) {
+    if (numbers[i].empty() || !CostsSteps(verdicts[i])) continue;
+    std::vector<size_t> others;
+    for (size_t other = 0; other < numbers.size(); ++other) {
+      if (other != i) others.insert(others.end(), numbers[other].begin(), numbers[other].end());
+    }
+    std::sort(others.begin(), others.end());
+    others.erase(std::unique(others.begin(), others.end()), others.end());
+    const std::vector<JointGain> gains = GainsTogether(analysis, ailments.all, {others, numbers[i]});
+    if (!gains.empty()) last[i] = gains[1].together_seconds - gains[0].together_seconds;
+  }
+  return last;
+}
+
 std::vector<Remedy> RankRemedies(const TraceAnalysis& analysis, const FoundSlowness& found,
                                  const std::vector<Verdict>& verdicts, const TimeLedger& ledger) {
   if (ledger.lines.empty()) return {};

@@ -58,6 +58,11 @@ struct FoundSlowness {
 double GivenBackTogether(const TraceAnalysis& analysis, const FoundSlowness& found,
                          const std::vector<Verdict>& verdicts, const std::vector<LedgerLine>& lines);
 
+// By verdict, seconds per usual step that removing all that it names gives back when all that the others name is gone;
+// negative where no replay tells.
+std::vector<double> GivenBackLast(const TraceAnalysis& analysis, const FoundSlowness& found,
+                                  const std::vector<Verdict>& verdicts);
+
 // `ledger` of `verdicts`.
 std::vector<Remedy> RankRemedies(const TraceAnalysis& analysis, const FoundSlowness& found,
                                  const std::vector<Verdict>& verdicts, const TimeLedger& ledger);

@@ -1,0 +1,49 @@
+#include "detector/engine/without_effect.h"
+
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+constexpr double kMinCost = 0.03;
+
+Verdict Slow(int32_t rank, double share) {
+  Verdict verdict = Verdict::Accusation(VerdictScope::kMachine, VerdictClass::kComputeSlow);
+  verdict.culprits = {{.host = "node-a", .rank = rank}};
+  verdict.cost = {.slowdown_fraction = share, .seconds_per_step = share, .steps_affected_fraction = 1};
+  return verdict;
+}
+
+// Lines of a job whose steps take a second, scaled down to half.
+TimeLedger LedgerOf(const std::vector<Verdict>& verdicts) {
+  TimeLedger ledger;
+  ledger.scale = 0.5;
+  for (const Verdict& verdict : verdicts) ledger.lines.push_back({"", verdict.cost.seconds_per_step / 2});
+  return ledger;
+}
+
+size_t Kept(std::vector<Verdict> verdicts, const std::vector<double>& last_seconds) {
+  DropWithoutEffect(last_seconds, LedgerOf(verdicts), CostLimit(kMinCost), &verdicts);
+  return verdicts.size();
+}
+
+TEST(WithoutEffectTest, WhoGivesNothingBackWhenAllElseIsGoneIsNotAccused) {
+  EXPECT_EQ(Kept({Slow(1, 0.05), Slow(2, 0.2)}, {0.01, 0.15}), 1U);
+  EXPECT_EQ(Kept({Slow(1, 0.05), Slow(2, 0.05)}, {0.01, 0.0}), 0U);
+}
+
+TEST(WithoutEffectTest, OfTwoThatHideBehindOneAnotherBothAreToMend) {
+  EXPECT_EQ(Kept({Slow(1, 0.2), Slow(2, 0.2)}, {0.2, 0.2}), 2U);
+}
+
+TEST(WithoutEffectTest, WhatNoReplayKnowsOrAWholeEventTellsIsLeft) {
+  EXPECT_EQ(Kept({Slow(1, 0.05), Slow(2, 0.02)}, {-1, 0.001}), 2U);
+  Verdict structural = Slow(3, 0.1);
+  structural.scope = VerdictScope::kStructural;
+  EXPECT_EQ(Kept({structural}, {0.0}), 1U);
+}
+
+}  // namespace
+}  // namespace lockstep
