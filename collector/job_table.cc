@@ -92,8 +92,10 @@ void JobTable::WarmUpJob(const std::string& name, const ReadLog& read) {
   if (jobs_.size() >= options_.max_jobs + jobs_.count("")) return;
   JobPipeline pipeline(options_.engine);
   WarmUp warm_up(options_.engine, &pipeline);
+  const int64_t now_ns = NextStamp();
   const absl::Status status = read([&](const wire::CaptureEntry& entry) {
     ++turns_;
+    if (entry.has_input()) logged_.Restore(entry.input(), now_ns);
     return warm_up.Feed(entry);
   });
   if (!status.ok()) {
@@ -140,6 +142,12 @@ void JobTable::BeginAnew(const std::string& name, Job& job, const std::string& w
   job.pipeline.Reset(options_.engine);
   book_.BeginAnew(name);
   LogReset(name, job, why);
+}
+
+bool JobTable::MendHole(const std::string& name, Job& job) {
+  if (!job.log_has_hole || !outlets_.log.healthy()) return false;
+  BeginAnew(name, job, "entries were lost while history refused writes");
+  return true;
 }
 
 absl::StatusOr<wire::Incident> JobTable::Act(const std::string& job, uint64_t id, const IncidentAction& action) {
@@ -218,7 +226,14 @@ JobTable::Job* JobTable::FindOrCreate(const std::string& name, const wire::Agent
 void JobTable::Observe(JobSlice slice) {
   ++turns_;
   if (slice.ticket.ledger != nullptr && slice.ticket.ledger->IsStale(slice.ticket)) return;
+  const LoggedReports::Place place = logged_.PlaceOf(slice.input.job(), slice.ticket);
+  if (place == LoggedReports::Place::kLogged) {
+    outlets_.log.Append({.ticket = std::move(slice.ticket)});
+    return;
+  }
   Job* job = FindOrCreate(slice.input.job(), slice.input.report());
+  // What is sent again is for the engine that comes behind the hole.
+  if (place == LoggedReports::Place::kSentAgain && job != nullptr) MendHole(slice.input.job(), *job);
   const int64_t stamp_ns = NextStamp();
   slice.input.set_received_wall_ns(stamp_ns);
   slice.report.received_ns = stamp_ns;
@@ -230,12 +245,25 @@ void JobTable::Observe(JobSlice slice) {
   } else {
     outlets_.metrics.CountDropped("too_many_jobs");
   }
+  // History takes even what no engine looks at: the report is acknowledged as stored, not as judged.
+  const bool is_logged = place != LoggedReports::Place::kTooSoon && LogSlice(std::move(slice));
+  if (place == LoggedReports::Place::kTooSoon) outlets_.metrics.CountDropped("store_refuses");
+  if (!is_logged && job != nullptr) job->log_has_hole = true;
+}
+
+bool JobTable::LogSlice(JobSlice slice) {
+  const std::string name = slice.input.job();
+  const AgentLedger::Ticket ticket = slice.ticket;
   LogItem item;
   *item.entry.mutable_input() = std::move(slice.input);
   item.ticket = std::move(slice.ticket);
   item.bytes = slice.bytes + kSmallEntryBytes;
-  // History takes even what no engine looks at: the report is acknowledged as stored, not as judged.
-  if (!outlets_.log.Append(std::move(item)) && job != nullptr) job->log_has_hole = true;
+  if (!outlets_.log.Append(std::move(item))) {
+    logged_.NoteLost(name, ticket, newest_stamp_ns_);
+    return false;
+  }
+  logged_.NoteLogged(name, ticket, newest_stamp_ns_);
+  return true;
 }
 
 void JobTable::Evaluate() {
@@ -262,6 +290,7 @@ void JobTable::Evaluate() {
     ++entry;
   }
   EndOrphans(watermark_ns);
+  if (renew_ranks) logged_.Forget(watermark_ns);
   Publish(book_.Tick(watermark_ns));
   {
     MutexLock lock(mutex_);
@@ -273,10 +302,7 @@ void JobTable::Evaluate() {
 }
 
 void JobTable::EvaluateJob(const std::string& name, Job& job, int64_t watermark_ns, bool renew_ranks) {
-  if (job.log_has_hole && outlets_.log.healthy()) {
-    BeginAnew(name, job, "entries were lost while history refused writes");
-    watermark_ns = NextStamp();
-  }
+  if (MendHole(name, job)) watermark_ns = NextStamp();
   const FleetSight fleet = LookBeside(job, watermark_ns);
   LogItem watermark;
   watermark.bytes = kSmallEntryBytes;

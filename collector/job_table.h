@@ -32,6 +32,7 @@
 #include "collector/ingest/job_slice.h"
 #include "collector/input_log.h"
 #include "collector/job_pipeline.h"
+#include "collector/logged_reports.h"
 #include "collector/metrics.h"
 #include "collector/seen_span.h"
 #include "detector/engine/job_engine.h"
@@ -148,9 +149,13 @@ class JobTable {
   bool MakeRoomFor(const std::string& owner);
   void Resume(const std::string& name, Job& job);
   int64_t LogReset(const std::string& name, Job& job, const std::string& why, int64_t warmed_from_ns = 0);
+  // Begins anew where the log has a hole and takes writes again. True if it did.
+  bool MendHole(const std::string& name, Job& job);
   // Forgets what the engine knows: incidents that are open stay so until the new one has judged all.
   void BeginAnew(const std::string& name, Job& job, const std::string& why);
   void Append(Job& job, LogItem item);
+  // False = it is lost.
+  bool LogSlice(JobSlice slice);
   void EvaluateJob(const std::string& name, Job& job, int64_t watermark_ns, bool renew_ranks);
   // What the watermark of a job says of the fleet: something only of one that fell silent and is not over.
   FleetSight LookBeside(const Job& job, int64_t watermark_ns);
@@ -171,6 +176,7 @@ class JobTable {
   const Outlets outlets_;
   IncidentBook book_;
   std::map<std::string, Job> jobs_;
+  LoggedReports logged_;                    // of all jobs, watched or not
   std::map<std::string, int64_t> orphans_;  // jobs with restored open incidents, and since when they are awaited
   std::optional<FleetPulse> pulse_;         // of the evaluation under way, once a job needs it
   int64_t newest_stamp_ns_ = 0;

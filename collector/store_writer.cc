@@ -87,7 +87,7 @@ size_t StoreWriter::waiting() const {
 
 void StoreWriter::Run() {
   while (true) {
-    const bool has_batch = !batch_.log.empty();
+    const bool has_batch = HasBatch();
     at_work_ = has_batch;
     Work work = TakeWork(!has_batch);
     at_work_ = true;
@@ -140,6 +140,7 @@ void StoreWriter::PrepareBatch(std::vector<LogItem> items) {
       AppendSeriesPoints(item.entry.input(), batch_.points);
       ++batch_reports_;
     }
+    if (item.entry.entry_case() == wire::CaptureEntry::ENTRY_NOT_SET) continue;
     batch_.log.push_back(std::move(item.entry));
   }
   for (auto& [ledger, ticket] : acknowledge_) {
@@ -149,7 +150,7 @@ void StoreWriter::PrepareBatch(std::vector<LogItem> items) {
 }
 
 bool StoreWriter::TryWriteBatch() {
-  if (batch_.log.empty()) return true;
+  if (!HasBatch()) return true;
   const int64_t begun = RealClock().MonotonicNanos();
   write_begun_ns_ = begun;
   const absl::Status status = store_.Write(batch_);

@@ -73,6 +73,7 @@ class StoreWriter final : public InputLog {
   Work TakeWork(bool may_take_items);
   // Turns the items into `batch_`.
   void PrepareBatch(std::vector<LogItem> items);
+  bool HasBatch() const { return !batch_.log.empty() || !batch_.marks.empty(); }
   // True when `batch_` is stored and acknowledged.
   bool TryWriteBatch();
   void RewindIfLost();

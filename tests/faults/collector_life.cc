@@ -35,15 +35,17 @@ CollectorLife::CollectorLife(std::shared_ptr<SimulatedDisk> disk, const Random& 
       agents_(ToRegistryOptions(options_), clock_) {}
 
 absl::StatusOr<std::unique_ptr<CollectorLife>> CollectorLife::Start(const std::string& directory,
+                                                                    const StoreWriterOptions& writer,
                                                                     std::shared_ptr<SimulatedDisk> disk,
                                                                     const Random& random, const Sabotage& sabotage,
                                                                     WriteLedger& ledger) {
   std::unique_ptr<CollectorLife> life(new CollectorLife(std::move(disk), random));
-  RETURN_IF_ERROR(life->Open(directory, sabotage, ledger));
+  RETURN_IF_ERROR(life->Open(directory, writer, sabotage, ledger));
   return life;
 }
 
-absl::Status CollectorLife::Open(const std::string& directory, const Sabotage& sabotage, WriteLedger& ledger) {
+absl::Status CollectorLife::Open(const std::string& directory, const StoreWriterOptions& writer,
+                                 const Sabotage& sabotage, WriteLedger& ledger) {
   RocksStoreOptions store = ToStoreOptions(options_);
   store.directory = directory;
   store.env = env_.get();
@@ -51,7 +53,7 @@ absl::Status CollectorLife::Open(const std::string& directory, const Sabotage& s
   store_ = std::make_unique<SabotagedStore>(std::move(opened), sabotage, ledger);
   sinks_ = std::make_unique<AlertSinks>(PlainAlertRoutes(options_), clock_, random_, MemoryIn(*store_, metrics_));
   ASSIGN_OR_RETURN(access_, AccessControl::Open("", clock_, metrics_.access));
-  writer_ = std::make_unique<StoreWriter>(StoreWriterOptions(), *store_, metrics_, [this] { agents_.RewindLost(); });
+  writer_ = std::make_unique<StoreWriter>(writer, *store_, metrics_, [this] { agents_.RewindLost(); });
   outbox_ = std::make_unique<IncidentOutbox>(IncidentOutboxOptions(), *store_, *sinks_, metrics_);
   lookups_ = std::make_unique<QueryWorker>(kMaxWaitingLookups);
   router_ = std::make_unique<Router>(agents_, sources_, gpus_, *store_, *lookups_, metrics_, clock_);
