@@ -346,6 +346,13 @@ void Collector::SetHook(const AlertRoutes& routes) {
   door_audit_.TookOn({"change_alert_routes", routes.file, routes.text});
 }
 
+std::string Collector::Unwritten() {
+  std::string text = absl::StrCat(writer_.unwritten(), " entries of history and ", outbox_.unwritten(),
+                                  " changes of incidents are not written");
+  if (const absl::Status history = writer_.Health(); !history.ok()) absl::StrAppend(&text, ": ", history.message());
+  return text;
+}
+
 void Collector::Drain() {
   if (std::exchange(drained_, true)) return;
   serving_ = false;

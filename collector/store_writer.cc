@@ -147,6 +147,7 @@ void StoreWriter::PrepareBatch(std::vector<LogItem> items) {
     ticket.sequence = ledger->completed_sequence();
     batch_.marks.push_back({ledger->host(), ledger->incarnation(), ticket.sequence});
   }
+  in_hand_ = batch_.log.size();
 }
 
 bool StoreWriter::TryWriteBatch() {
@@ -165,6 +166,7 @@ bool StoreWriter::TryWriteBatch() {
   for (const auto& [ledger, ticket] : acknowledge_) ledger->PublishStored(ticket.sequence);
   acknowledge_.clear();
   batch_ = StoreBatch();
+  in_hand_ = 0;
   return true;
 }
 

@@ -59,6 +59,8 @@ class StoreWriter final : public InputLog {
   Progress progress() const;
 
   size_t waiting() const;
+  // Entries that are in no history yet: those that wait, and those that are being written.
+  size_t unwritten() const { return waiting() + in_hand_.load(); }
   uint64_t reports_stored() const { return reports_stored_.load(); }
   size_t capacity() const { return options_.max_items; }
 
@@ -86,6 +88,7 @@ class StoreWriter final : public InputLog {
   const std::function<void()> rewind_;
   std::atomic<bool> healthy_{true};
   std::atomic<bool> at_work_{false};
+  std::atomic<size_t> in_hand_{0};  // of batch_
   std::atomic<uint64_t> turns_{0};
   std::atomic<int64_t> write_begun_ns_{0};  // of the write that is under way, monotonic; 0 = none is
   std::atomic<uint64_t> reports_stored_{0};
