@@ -157,7 +157,12 @@ void Collector::StartShard(size_t index, const std::vector<wire::Incident>& inci
       [this](const std::string& host, const wire::Command& command) { return router_.Send(host, command); },
       [this](const wire::Incident& incident, int64_t wall_ns) { return maintenance_.WindowOf(incident, wall_ns); },
       [this](const std::string& job, wire::Verdict& verdict) { gpus_.Name(job, verdict); },
-      [this] { return agents_.agents(); }};
+      [this] { return agents_.agents(); },
+      [this](const std::string& job, int64_t max_inputs, const JobTable::Visit& visit) {
+        if (!writer_.WaitWritten(kLogWaitNanos)) return absl::UnavailableError("the store is too slow");
+        return ReadRecentLog({.max_inputs = max_inputs}, job, dependencies_.clock.WallNanos(), dependencies_.store,
+                             visit);
+      }};
   auto jobs = std::make_unique<JobTable>(job_options, dependencies_.clock, outlets);
   jobs->Restore(past.incidents);
   shards_.push_back(std::make_unique<Shard>(

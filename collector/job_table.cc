@@ -26,6 +26,12 @@ namespace {
 // Entries without samples are small; what matters for the limits of the log is that they are not free.
 constexpr size_t kSmallEntryBytes = 64;
 
+// Engines that begin anew while others wait are given so many inputs per shard, some ten thousand of which take a
+// second, and for a while no more of them: a store that loses entries again and again must not hold up detection.
+constexpr int64_t kMaxInputsToGive = 50'000;
+constexpr int64_t kLeastInputsToGive = 200;
+constexpr int64_t kRenewInputsNanos = 60 * kNanosPerSecond;
+
 // What is said of incidents that are open when a job is not heard of any more, or begins again.
 struct LastSeen {
   JobState state;
@@ -139,9 +145,31 @@ int64_t JobTable::LogReset(const std::string& name, Job& job, const std::string&
 }
 
 void JobTable::BeginAnew(const std::string& name, Job& job, const std::string& why) {
-  job.pipeline.Reset(options_.engine);
   book_.BeginAnew(name);
-  LogReset(name, job, why);
+  const int64_t from_ns = GiveLog(name, job);
+  if (from_ns == 0) job.pipeline.Reset(options_.engine);
+  const int64_t reset_ns = LogReset(name, job, why, from_ns);
+  if (from_ns != 0) job.pipeline.Resume(reset_ns);
+}
+
+int64_t JobTable::GiveLog(const std::string& name, Job& job) {
+  if (outlets_.read_log == nullptr) return 0;
+  if (newest_stamp_ns_ - inputs_renewed_ns_ > kRenewInputsNanos) {
+    inputs_to_give_ = kMaxInputsToGive;
+    inputs_renewed_ns_ = newest_stamp_ns_;
+  }
+  const int64_t most = std::min(inputs_to_give_, kMaxInputsToGive / static_cast<int64_t>(jobs_.size()));
+  if (most < kLeastInputsToGive) return 0;
+  JobPipeline pipeline(options_.engine);
+  WarmUp warm_up(options_.engine, &pipeline);
+  const absl::Status status = outlets_.read_log(name, most, [&](const wire::CaptureEntry& entry) {
+    ++turns_;
+    return warm_up.Feed(entry);
+  });
+  inputs_to_give_ -= static_cast<int64_t>(warm_up.inputs());
+  if (!status.ok() || warm_up.inputs() == 0) return 0;
+  job.pipeline = std::move(pipeline);
+  return warm_up.from_wall_ns();
 }
 
 bool JobTable::MendHole(const std::string& name, Job& job) {

@@ -69,6 +69,10 @@ struct JobsSnapshot {
 
 class JobTable {
  public:
+  // Visits what the log of a job holds of the recent past, in order, until `visit` returns an error.
+  using Visit = std::function<absl::Status(const wire::CaptureEntry&)>;
+  using ReadLog = std::function<absl::Status(const Visit& visit)>;
+
   // All references are borrowed for the life of the table.
   struct Outlets {
     InputLog& log;
@@ -83,6 +87,9 @@ class JobTable {
     IncidentBook::NameGpus name_gpus = nullptr;
     // All agents that are known; nothing: nobody looks beside a job that fell silent. Thread-safe.
     std::function<std::vector<AgentView>()> agents = nullptr;
+    // Visits the log of `job` of before now, all that was appended included: `max_inputs` and the latest, about.
+    // Nothing: engines that begin anew know nothing. May wait for a store that is slow.
+    std::function<absl::Status(const std::string& job, int64_t max_inputs, const Visit& visit)> read_log = nullptr;
   };
 
   // Stamps are those of `clock`: a time line (time_line.h) that goes on behind those of earlier lives.
@@ -90,10 +97,6 @@ class JobTable {
 
   // Takes over the incidents of an earlier life of the collector. To be called first, if at all.
   void Restore(const std::vector<wire::Incident>& incidents);
-
-  // Visits what the log of a job holds of the recent past, in order, until `visit` returns an error.
-  using Visit = std::function<absl::Status(const wire::CaptureEntry&)>;
-  using ReadLog = std::function<absl::Status(const Visit& visit)>;
 
   // Lets the engine of a job of an earlier life go on where its log ends, from the first report of the job on. If the
   // log cannot be read, the job begins anew with that. After Restore, before the first Observe.
@@ -151,8 +154,10 @@ class JobTable {
   int64_t LogReset(const std::string& name, Job& job, const std::string& why, int64_t warmed_from_ns = 0);
   // Begins anew where the log has a hole and takes writes again. True if it did.
   bool MendHole(const std::string& name, Job& job);
-  // Forgets what the engine knows: incidents that are open stay so until the new one has judged all.
+  // Another engine, which knows what the log holds: incidents that are open stay so until it has judged all.
   void BeginAnew(const std::string& name, Job& job, const std::string& why);
+  // Gives a new engine the log of its job, if there is time for that. From where on; 0 = it knows nothing.
+  int64_t GiveLog(const std::string& name, Job& job);
   void Append(Job& job, LogItem item);
   // False = it is lost.
   bool LogSlice(JobSlice slice);
@@ -181,6 +186,9 @@ class JobTable {
   std::optional<FleetPulse> pulse_;         // of the evaluation under way, once a job needs it
   int64_t newest_stamp_ns_ = 0;
   int64_t ranks_renewed_ns_ = 0;
+  // What engines that begin anew may still be given at present.
+  int64_t inputs_to_give_ = 0;
+  int64_t inputs_renewed_ns_ = 0;
   std::atomic<uint64_t> turns_{0};
 
   mutable Mutex mutex_;

@@ -48,6 +48,9 @@ class StoreWriter final : public InputLog {
   bool Append(LogItem item) override;
   bool healthy() const override { return healthy_.load(); }
 
+  // Waits until all that was appended before is in history. False = it is not after `nanos`, or the store refuses.
+  bool WaitWritten(int64_t nanos);
+
   // Writes what waits (with one attempt if the store refuses), flushes the store and ends the thread. Appends are
   // refused from now on. Returns the error of the flush. Idempotent.
   absl::Status Close();
@@ -88,7 +91,7 @@ class StoreWriter final : public InputLog {
   const std::function<void()> rewind_;
   std::atomic<bool> healthy_{true};
   std::atomic<bool> at_work_{false};
-  std::atomic<size_t> in_hand_{0};  // of batch_
+  std::atomic<size_t> in_hand_{0};  // entries of batch_
   std::atomic<uint64_t> turns_{0};
   std::atomic<int64_t> write_begun_ns_{0};  // of the write that is under way, monotonic; 0 = none is
   std::atomic<uint64_t> reports_stored_{0};
@@ -100,10 +103,12 @@ class StoreWriter final : public InputLog {
 
   mutable Mutex mutex_;
   CondVar work_;
-  CondVar room_;
+  CondVar room_;  // or a batch was written
   std::deque<LogItem> items_ ABSL_GUARDED_BY(mutex_);
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool lost_ ABSL_GUARDED_BY(mutex_) = false;  // an entry, since the last call of rewind_
+  uint64_t appended_ ABSL_GUARDED_BY(mutex_) = 0;  // entries since the start
+  uint64_t written_ ABSL_GUARDED_BY(mutex_) = 0;   // of them, in that order
+  bool lost_ ABSL_GUARDED_BY(mutex_) = false;      // an entry, since the last call of rewind_
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status last_write_ ABSL_GUARDED_BY(mutex_);
   absl::Status flushed_;  // written by the thread, read after join

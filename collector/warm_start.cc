@@ -38,6 +38,15 @@ int64_t SpanOf(const WarmStartOptions& options, const std::vector<LoggedJob>& jo
   return most_ns < static_cast<double>(options.span_ns) ? static_cast<int64_t>(most_ns) : options.span_ns;
 }
 
+absl::Status Scan(const std::string& job, int64_t from_ns, HistoryStore& store, const JobTable::Visit& visit) {
+  absl::Status visited;
+  const absl::Status scanned = store.ScanLog(job, from_ns, kForEver, [&](const wire::CaptureEntry& entry) {
+    visited = visit(entry);
+    return visited.ok();
+  });
+  return scanned.ok() ? visited : scanned;
+}
+
 }  // namespace
 
 ShardPast PastOf(const std::function<bool(const std::string& job)>& is_own, int64_t since_ns,
@@ -63,19 +72,17 @@ void WarmUpJobs(const WarmStartOptions& options, const std::vector<LoggedJob>& j
   const int64_t span_ns = SpanOf(options, jobs, store);
   const int64_t from_ns = NewestOf(jobs) - span_ns;
   for (const LoggedJob& job : jobs) {
-    table.WarmUpJob(job.name, [&](const JobTable::Visit& visit) {
-      absl::Status visited;
-      const absl::Status scanned = store.ScanLog(job.name, from_ns, kForEver, [&](const wire::CaptureEntry& entry) {
-        visited = visit(entry);
-        return visited.ok();
-      });
-      return scanned.ok() ? visited : scanned;
-    });
+    table.WarmUpJob(job.name, [&](const JobTable::Visit& visit) { return Scan(job.name, from_ns, store, visit); });
   }
   Log(LogLevel::kInfo, "engines were given the log of their jobs",
       {{"jobs", std::to_string(jobs.size())},
        {"log_seconds", std::to_string(span_ns / kNanosPerSecond)},
        {"took_ms", std::to_string((RealClock().MonotonicNanos() - begun_ns) / kNanosPerMilli)}});
+}
+
+absl::Status ReadRecentLog(const WarmStartOptions& options, const std::string& job, int64_t now_ns, HistoryStore& store,
+                           const JobTable::Visit& visit) {
+  return Scan(job, now_ns - SpanOf(options, {{job, now_ns}}, store), store, visit);
 }
 
 void RestoreNames(const std::vector<LoggedJob>& jobs, int64_t now_ns, HistoryStore& store, JobNames& names) {

@@ -96,7 +96,11 @@ void CollectorLife::StartShard(size_t index, const std::vector<wire::Incident>& 
       [this](const std::string& host, const wire::Command& command) { return router_->Send(host, command); },
       nullptr,
       [this](const std::string& job, wire::Verdict& verdict) { gpus_.Name(job, verdict); },
-      [this] { return agents_.agents(); }};
+      [this] { return agents_.agents(); },
+      [this](const std::string& job, int64_t max_inputs, const JobTable::Visit& visit) {
+        if (!writer_->WaitWritten(kLogWaitNanos)) return absl::UnavailableError("the store is too slow");
+        return ReadRecentLog({.max_inputs = max_inputs}, job, clock_.WallNanos(), *store_, visit);
+      }};
   auto jobs = std::make_unique<JobTable>(job_options, clock_, outlets);
   jobs->Restore(past.incidents);
   shards_.push_back(std::make_unique<Shard>(
