@@ -133,7 +133,7 @@ absl::Status Collector::StartShards(const std::vector<LoggedJob>& logged) {
   if (const absl::Status status = RecoverSeries(logged, dependencies_.store); !status.ok()) {
     Log(LogLevel::kError, "the newest samples before the start may be missing", {{"error", status.ToString()}});
   }
-  RestoreNames(logged, dependencies_.clock.MonotonicNanos(), dependencies_.store, router_.names());
+  RestoreNames(logged, dependencies_.clock.MonotonicNanos(), dependencies_.store, router_.names(), router_.runs());
   for (size_t i = 0; i < static_cast<size_t>(options_.shards); ++i) StartShard(i, incidents, logged);
   std::vector<Shard*> shards;
   for (const auto& shard : shards_) shards.push_back(shard.get());
@@ -270,6 +270,7 @@ void Collector::Housekeep() {
   agents_.ForgetGone();
   sources_.ForgetSilent(dependencies_.clock.WallNanos());
   router_.names().ForgetSilent(dependencies_.clock.MonotonicNanos(), forget_jobs_after_ns_.load());
+  router_.runs().ForgetSilent(dependencies_.clock.WallNanos(), forget_jobs_after_ns_.load());
   Remembered().Renew(agents_.agents(), worker_);
   incident_ids_.RenewOn(worker_);
   dependencies_.metrics.CountDropped("failing_source", static_cast<double>(sources_.TakeRefused()));

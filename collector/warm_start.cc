@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "collector/convert/convert.h"
 #include "collector/series_points.h"
 #include "proto/capture.pb.h"
 
@@ -85,7 +86,8 @@ absl::Status ReadRecentLog(const WarmStartOptions& options, const std::string& j
   return Scan(job, now_ns - SpanOf(options, {{job, now_ns}}, store), store, visit);
 }
 
-void RestoreNames(const std::vector<LoggedJob>& jobs, int64_t now_ns, HistoryStore& store, JobNames& names) {
+void RestoreNames(const std::vector<LoggedJob>& jobs, int64_t now_ns, HistoryStore& store, JobNames& names,
+                  PlaceRuns& runs) {
   // The newest last: a job that turned out to be a part of another is older than that one.
   std::vector<LoggedJob> by_age = jobs;
   std::sort(by_age.begin(), by_age.end(),
@@ -95,7 +97,10 @@ void RestoreNames(const std::vector<LoggedJob>& jobs, int64_t now_ns, HistorySto
     if (job.newest_wall_ns < newest_ns - kNamesSpanNanos) continue;
     const absl::Status scanned =
         store.ScanLog(job.name, job.newest_wall_ns - kNamesTailNanos, kForEver, [&](const wire::CaptureEntry& entry) {
-          if (entry.has_input()) names.Restore(entry.input().host(), job.name, now_ns, entry.input().report());
+          if (!entry.has_input()) return true;
+          const wire::CaptureInput& input = entry.input();
+          names.Restore(input.host(), job.name, now_ns, input.report());
+          runs.Restore(input.host(), job.name, input.received_wall_ns() - WaitedNanos(input.report()), input.report());
           return true;
         });
     if (!scanned.ok()) {

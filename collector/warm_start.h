@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "collector/job_names.h"
 #include "collector/job_table.h"
+#include "collector/place_runs.h"
 #include "collector/store/history_store.h"
 #include "proto/incident.pb.h"
 
@@ -57,9 +58,10 @@ absl::Status ReadRecentLog(const WarmStartOptions& options, const std::string& j
 // kRecoverySpanNanos before its newest entry.
 absl::Status RecoverSeries(const std::vector<LoggedJob>& jobs, HistoryStore& store);
 
-// Tells `names` whose processes the logs are of, by the last seconds of each: before the first report comes, or parts
-// of one job would be told apart again. What cannot be read is left out.
-void RestoreNames(const std::vector<LoggedJob>& jobs, int64_t now_ns, HistoryStore& store, JobNames& names);
+// Tells `names` and `runs` whose processes the logs are of, by the last seconds of each: before the first report comes,
+// or parts of one job would be told apart again. What cannot be read is left out.
+void RestoreNames(const std::vector<LoggedJob>& jobs, int64_t now_ns, HistoryStore& store, JobNames& names,
+                  PlaceRuns& runs);
 
 }  // namespace lockstep
 

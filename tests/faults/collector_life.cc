@@ -72,7 +72,7 @@ absl::Status CollectorLife::StartShards() {
   if (const absl::Status status = RecoverSeries(logged, *store_); !status.ok()) {
     Log(LogLevel::kError, "the newest samples before the start may be missing", {{"error", status.ToString()}});
   }
-  RestoreNames(logged, clock_.MonotonicNanos(), *store_, router_->names());
+  RestoreNames(logged, clock_.MonotonicNanos(), *store_, router_->names(), router_->runs());
   for (size_t i = 0; i < static_cast<size_t>(options_.shards); ++i) StartShard(i, incidents, logged);
   std::vector<Shard*> shards;
   for (const auto& shard : shards_) shards.push_back(shard.get());
