@@ -32,6 +32,16 @@ constexpr int64_t kMaxInputsToGive = 50'000;
 constexpr int64_t kLeastInputsToGive = 200;
 constexpr int64_t kRenewInputsNanos = 60 * kNanosPerSecond;
 
+// An agent whose collector has lost its power, or moved, may not be told: it leaves after a minute without an
+// acknowledgement (agent/uplink/uplink_session.h), and comes within seconds.
+constexpr int64_t kComeBackNanos = 75 * kNanosPerSecond;
+
+bool IsSilence(const Verdict& verdict) { return verdict.verdict_class == VerdictClass::kMachineUnreachable; }
+
+bool HasSilence(const std::vector<Verdict>& verdicts) {
+  return std::any_of(verdicts.begin(), verdicts.end(), IsSilence);
+}
+
 // What is said of incidents that are open when a job is not heard of any more, or begins again.
 struct LastSeen {
   JobState state;
@@ -121,7 +131,8 @@ void JobTable::WarmUpJob(const std::string& name, const ReadLog& read) {
 void JobTable::Resume(const std::string& name, Job& job) {
   orphans_.erase(name);
   const int64_t from_ns = std::exchange(job.warmed_from_ns, 0);
-  job.pipeline.Resume(LogReset(name, job, "the collector was started again and gave the engine its log", from_ns));
+  job.resumed_ns = LogReset(name, job, "the collector was started again and gave the engine its log", from_ns);
+  job.pipeline.Resume(job.resumed_ns);
   job.name_conflicts = job.pipeline.summary().name_conflicts;  // an earlier life has told them
 }
 
@@ -386,7 +397,25 @@ void JobTable::Conclude(const std::string& name, Job& job, const JobEngine::Conc
   if (last.holds_on && !LastSeenOf(summary.state).holds_on) {
     Publish(book_.EndJob(name, watermark_ns, last.resolution, absl::StrCat(last.what, ", and was started again")));
   }
-  Publish(book_.Apply(name, conclusion, watermark_ns, summary.is_well, LedgerOf(name, job)));
+  const JobSight sight = {.is_well = summary.is_well,
+                          .is_blind = summary.state == JobState::kHung && HasSilence(conclusion.verdicts),
+                          .hears = [&job, watermark_ns](const std::string& host) {
+                            const auto seen = job.hosts.find(host);
+                            return seen != job.hosts.end() && watermark_ns - seen->second.last_wall_ns < kHeardWithinNs;
+                          }};
+  Publish(book_.Apply(name, WithoutAwaited(job, conclusion, watermark_ns), watermark_ns, sight, LedgerOf(name, job)));
+}
+
+JobEngine::Conclusion JobTable::WithoutAwaited(const Job& job, JobEngine::Conclusion conclusion, int64_t watermark_ns) {
+  if (job.resumed_ns == 0 || watermark_ns - job.resumed_ns > kComeBackNanos) return conclusion;
+  const auto is_awaited = [&job](const Culprit& culprit) {
+    const auto host = job.hosts.find(culprit.host);
+    return host == job.hosts.end() || host->second.last_wall_ns < job.resumed_ns;
+  };
+  std::erase_if(conclusion.verdicts, [&](const Verdict& verdict) {
+    return IsSilence(verdict) && std::all_of(verdict.culprits.begin(), verdict.culprits.end(), is_awaited);
+  });
+  return conclusion;
 }
 
 void JobTable::NoteConflicts(const std::string& name, Job& job, const JobSummary& summary, int64_t watermark_ns) {

@@ -136,6 +136,7 @@ class JobTable {
     bool log_has_hole = false;            // begin anew as soon as the store is healthy
     JobState state = JobState::kUnknown;  // as of the last evaluation
     std::string owner;                    // "" = unknown
+    int64_t resumed_ns = 0;               // went on with the log of an earlier life then; 0 = it did not
     int64_t warmed_from_ns = 0;           // of an earlier life, and no report yet: its log was given from here on
     uint64_t name_conflicts = 0;          // of the engine, as far as they were told
     int64_t conflict_warned_ns = 0;
@@ -164,6 +165,8 @@ class JobTable {
   void EvaluateJob(const std::string& name, Job& job, int64_t watermark_ns, bool renew_ranks);
   // What the watermark of a job says of the fleet: something only of one that fell silent and is not over.
   FleetSight LookBeside(const Job& job, int64_t watermark_ns);
+  // Nobody is unreachable whose agent may not know yet that the collector was started again.
+  static JobEngine::Conclusion WithoutAwaited(const Job& job, JobEngine::Conclusion conclusion, int64_t watermark_ns);
   void NoteConflicts(const std::string& name, Job& job, const JobSummary& summary, int64_t watermark_ns);
   void SendRequests(const std::string& name, const JobEngine::Conclusion& conclusion);
   void Conclude(const std::string& name, Job& job, const JobEngine::Conclusion& conclusion, int64_t watermark_ns);
