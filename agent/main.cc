@@ -81,9 +81,9 @@ int Run(AgentOptions& options, const Settings& settings) {
     if (signals.TakeHangup()) metrics.CountReload(reload.Reload().ok());
   });
   service.Stopping();
-  const char* const drained = uplink.Drain(absl::ToInt64Nanoseconds(options.drain)) ? "true" : "false";
-  uplink.Stop();
-  Log(LogLevel::kInfo, "agent stopped", {{"all_acknowledged", drained}});
+  const Uplink::LeftBehind left = uplink.End(absl::ToInt64Nanoseconds(options.drain));
+  Log(left.nowhere > 0 ? LogLevel::kWarning : LogLevel::kInfo, "agent stopped",
+      {{"reports_left", std::to_string(left.unacknowledged)}, {"reports_lost", std::to_string(left.nowhere)}});
   return kExitOk;
 }
 

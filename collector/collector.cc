@@ -133,7 +133,7 @@ absl::Status Collector::StartShards(const std::vector<LoggedJob>& logged) {
   if (const absl::Status status = RecoverSeries(logged, dependencies_.store); !status.ok()) {
     Log(LogLevel::kError, "the newest samples before the start may be missing", {{"error", status.ToString()}});
   }
-  RestoreNames(logged, dependencies_.clock.MonotonicNanos(), dependencies_.store, router_.names());
+  RestoreNames(logged, dependencies_.clock.MonotonicNanos(), dependencies_.store, router_.names(), router_.runs());
   for (size_t i = 0; i < static_cast<size_t>(options_.shards); ++i) StartShard(i, incidents, logged);
   std::vector<Shard*> shards;
   for (const auto& shard : shards_) shards.push_back(shard.get());
@@ -157,7 +157,12 @@ void Collector::StartShard(size_t index, const std::vector<wire::Incident>& inci
       [this](const std::string& host, const wire::Command& command) { return router_.Send(host, command); },
       [this](const wire::Incident& incident, int64_t wall_ns) { return maintenance_.WindowOf(incident, wall_ns); },
       [this](const std::string& job, wire::Verdict& verdict) { gpus_.Name(job, verdict); },
-      [this] { return agents_.agents(); }};
+      [this] { return agents_.agents(); },
+      [this](const std::string& job, int64_t max_inputs, const JobTable::Visit& visit) {
+        if (!writer_.WaitWritten(kLogWaitNanos)) return absl::UnavailableError("the store is too slow");
+        return ReadRecentLog({.max_inputs = max_inputs}, job, dependencies_.clock.WallNanos(), dependencies_.store,
+                             visit);
+      }};
   auto jobs = std::make_unique<JobTable>(job_options, dependencies_.clock, outlets);
   jobs->Restore(past.incidents);
   shards_.push_back(std::make_unique<Shard>(
@@ -265,6 +270,7 @@ void Collector::Housekeep() {
   agents_.ForgetGone();
   sources_.ForgetSilent(dependencies_.clock.WallNanos());
   router_.names().ForgetSilent(dependencies_.clock.MonotonicNanos(), forget_jobs_after_ns_.load());
+  router_.runs().ForgetSilent(dependencies_.clock.WallNanos(), forget_jobs_after_ns_.load());
   Remembered().Renew(agents_.agents(), worker_);
   incident_ids_.RenewOn(worker_);
   dependencies_.metrics.CountDropped("failing_source", static_cast<double>(sources_.TakeRefused()));
@@ -344,6 +350,13 @@ absl::Status Collector::ReadInventory(const std::string& path) {
 void Collector::SetHook(const AlertRoutes& routes) {
   hook_.SetRoutes(routes);
   door_audit_.TookOn({"change_alert_routes", routes.file, routes.text});
+}
+
+std::string Collector::Unwritten() {
+  std::string text = absl::StrCat(writer_.unwritten(), " entries of history and ", outbox_.unwritten(),
+                                  " changes of incidents are not written");
+  if (const absl::Status history = writer_.Health(); !history.ok()) absl::StrAppend(&text, ": ", history.message());
+  return text;
 }
 
 void Collector::Drain() {

@@ -116,6 +116,9 @@ class Collector {
   // Not ready -> streams end UNAVAILABLE -> servers stop -> queues run empty -> history is flushed. Idempotent.
   void Drain();
 
+  // What history does not have yet, in words. Never blocks. Thread-safe.
+  std::string Unwritten();
+
   int grpc_port() const { return grpc_port_; }
   int http_port() const { return http_->port(); }
   std::vector<std::pair<std::string, int>> ports() const { return {{"grpc", grpc_port()}, {"http", http_port()}}; }

@@ -100,6 +100,11 @@ void IncidentOutbox::Answer(uint64_t ticket, int64_t since_ns, const absl::Statu
   for (const Then& then : due) then(status);
 }
 
+size_t IncidentOutbox::unwritten() {
+  MutexLock lock(mutex_);
+  return changes_.size();
+}
+
 void IncidentOutbox::Close() {
   {
     MutexLock lock(mutex_);

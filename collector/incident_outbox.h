@@ -58,6 +58,9 @@ class IncidentOutbox final : public AlertSink {
   // Tells what has waited too long for the store. To be called about once a second.
   void TellOverdue();
 
+  // Changes that are in no history yet.
+  size_t unwritten();
+
   // Writes and tells what waits, with one attempt if the store refuses, and ends the thread. Idempotent.
   void Close();
 

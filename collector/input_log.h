@@ -11,7 +11,7 @@
 
 namespace lockstep {
 
-// One entry, and whose report it completes.
+// One entry, and whose report it completes. An entry that is not set: what completes the report is in the log already.
 struct LogItem {
   wire::CaptureEntry entry;
   AgentLedger::Ticket ticket;  // of an input; its ledger is nullptr otherwise

@@ -26,6 +26,22 @@ namespace {
 // Entries without samples are small; what matters for the limits of the log is that they are not free.
 constexpr size_t kSmallEntryBytes = 64;
 
+// Engines that begin anew while others wait are given so many inputs per shard, some ten thousand of which take a
+// second, and for a while no more of them: a store that loses entries again and again must not hold up detection.
+constexpr int64_t kMaxInputsToGive = 50'000;
+constexpr int64_t kLeastInputsToGive = 200;
+constexpr int64_t kRenewInputsNanos = 60 * kNanosPerSecond;
+
+// An agent whose collector has lost its power, or moved, may not be told: it leaves after a minute without an
+// acknowledgement (agent/uplink/uplink_session.h), and comes within seconds.
+constexpr int64_t kComeBackNanos = 75 * kNanosPerSecond;
+
+bool IsSilence(const Verdict& verdict) { return verdict.verdict_class == VerdictClass::kMachineUnreachable; }
+
+bool HasSilence(const std::vector<Verdict>& verdicts) {
+  return std::any_of(verdicts.begin(), verdicts.end(), IsSilence);
+}
+
 // What is said of incidents that are open when a job is not heard of any more, or begins again.
 struct LastSeen {
   JobState state;
@@ -92,8 +108,10 @@ void JobTable::WarmUpJob(const std::string& name, const ReadLog& read) {
   if (jobs_.size() >= options_.max_jobs + jobs_.count("")) return;
   JobPipeline pipeline(options_.engine);
   WarmUp warm_up(options_.engine, &pipeline);
+  const int64_t now_ns = NextStamp();
   const absl::Status status = read([&](const wire::CaptureEntry& entry) {
     ++turns_;
+    if (entry.has_input()) logged_.Restore(entry.input(), now_ns);
     return warm_up.Feed(entry);
   });
   if (!status.ok()) {
@@ -113,7 +131,8 @@ void JobTable::WarmUpJob(const std::string& name, const ReadLog& read) {
 void JobTable::Resume(const std::string& name, Job& job) {
   orphans_.erase(name);
   const int64_t from_ns = std::exchange(job.warmed_from_ns, 0);
-  job.pipeline.Resume(LogReset(name, job, "the collector was started again and gave the engine its log", from_ns));
+  job.resumed_ns = LogReset(name, job, "the collector was started again and gave the engine its log", from_ns);
+  job.pipeline.Resume(job.resumed_ns);
   job.name_conflicts = job.pipeline.summary().name_conflicts;  // an earlier life has told them
 }
 
@@ -137,9 +156,37 @@ int64_t JobTable::LogReset(const std::string& name, Job& job, const std::string&
 }
 
 void JobTable::BeginAnew(const std::string& name, Job& job, const std::string& why) {
-  job.pipeline.Reset(options_.engine);
   book_.BeginAnew(name);
-  LogReset(name, job, why);
+  const int64_t from_ns = GiveLog(name, job);
+  if (from_ns == 0) job.pipeline.Reset(options_.engine);
+  const int64_t reset_ns = LogReset(name, job, why, from_ns);
+  if (from_ns != 0) job.pipeline.Resume(reset_ns);
+}
+
+int64_t JobTable::GiveLog(const std::string& name, Job& job) {
+  if (outlets_.read_log == nullptr) return 0;
+  if (newest_stamp_ns_ - inputs_renewed_ns_ > kRenewInputsNanos) {
+    inputs_to_give_ = kMaxInputsToGive;
+    inputs_renewed_ns_ = newest_stamp_ns_;
+  }
+  const int64_t most = std::min(inputs_to_give_, kMaxInputsToGive / static_cast<int64_t>(jobs_.size()));
+  if (most < kLeastInputsToGive) return 0;
+  JobPipeline pipeline(options_.engine);
+  WarmUp warm_up(options_.engine, &pipeline);
+  const absl::Status status = outlets_.read_log(name, most, [&](const wire::CaptureEntry& entry) {
+    ++turns_;
+    return warm_up.Feed(entry);
+  });
+  inputs_to_give_ -= static_cast<int64_t>(warm_up.inputs());
+  if (!status.ok() || warm_up.inputs() == 0) return 0;
+  job.pipeline = std::move(pipeline);
+  return warm_up.from_wall_ns();
+}
+
+bool JobTable::MendHole(const std::string& name, Job& job) {
+  if (!job.log_has_hole || !outlets_.log.healthy()) return false;
+  BeginAnew(name, job, "entries were lost while history refused writes");
+  return true;
 }
 
 absl::StatusOr<wire::Incident> JobTable::Act(const std::string& job, uint64_t id, const IncidentAction& action) {
@@ -218,7 +265,14 @@ JobTable::Job* JobTable::FindOrCreate(const std::string& name, const wire::Agent
 void JobTable::Observe(JobSlice slice) {
   ++turns_;
   if (slice.ticket.ledger != nullptr && slice.ticket.ledger->IsStale(slice.ticket)) return;
+  const LoggedReports::Place place = logged_.PlaceOf(slice.input.job(), slice.ticket);
+  if (place == LoggedReports::Place::kLogged) {
+    outlets_.log.Append({.ticket = std::move(slice.ticket)});
+    return;
+  }
   Job* job = FindOrCreate(slice.input.job(), slice.input.report());
+  // What is sent again is for the engine that comes behind the hole.
+  if (place == LoggedReports::Place::kSentAgain && job != nullptr) MendHole(slice.input.job(), *job);
   const int64_t stamp_ns = NextStamp();
   slice.input.set_received_wall_ns(stamp_ns);
   slice.report.received_ns = stamp_ns;
@@ -230,12 +284,25 @@ void JobTable::Observe(JobSlice slice) {
   } else {
     outlets_.metrics.CountDropped("too_many_jobs");
   }
+  // History takes even what no engine looks at: the report is acknowledged as stored, not as judged.
+  const bool is_logged = place != LoggedReports::Place::kTooSoon && LogSlice(std::move(slice));
+  if (place == LoggedReports::Place::kTooSoon) outlets_.metrics.CountDropped("store_refuses");
+  if (!is_logged && job != nullptr) job->log_has_hole = true;
+}
+
+bool JobTable::LogSlice(JobSlice slice) {
+  const std::string name = slice.input.job();
+  const AgentLedger::Ticket ticket = slice.ticket;
   LogItem item;
   *item.entry.mutable_input() = std::move(slice.input);
   item.ticket = std::move(slice.ticket);
   item.bytes = slice.bytes + kSmallEntryBytes;
-  // History takes even what no engine looks at: the report is acknowledged as stored, not as judged.
-  if (!outlets_.log.Append(std::move(item)) && job != nullptr) job->log_has_hole = true;
+  if (!outlets_.log.Append(std::move(item))) {
+    logged_.NoteLost(name, ticket, newest_stamp_ns_);
+    return false;
+  }
+  logged_.NoteLogged(name, ticket, newest_stamp_ns_);
+  return true;
 }
 
 void JobTable::Evaluate() {
@@ -262,6 +329,7 @@ void JobTable::Evaluate() {
     ++entry;
   }
   EndOrphans(watermark_ns);
+  if (renew_ranks) logged_.Forget(watermark_ns);
   Publish(book_.Tick(watermark_ns));
   {
     MutexLock lock(mutex_);
@@ -273,10 +341,7 @@ void JobTable::Evaluate() {
 }
 
 void JobTable::EvaluateJob(const std::string& name, Job& job, int64_t watermark_ns, bool renew_ranks) {
-  if (job.log_has_hole && outlets_.log.healthy()) {
-    BeginAnew(name, job, "entries were lost while history refused writes");
-    watermark_ns = NextStamp();
-  }
+  if (MendHole(name, job)) watermark_ns = NextStamp();
   const FleetSight fleet = LookBeside(job, watermark_ns);
   LogItem watermark;
   watermark.bytes = kSmallEntryBytes;
@@ -332,7 +397,25 @@ void JobTable::Conclude(const std::string& name, Job& job, const JobEngine::Conc
   if (last.holds_on && !LastSeenOf(summary.state).holds_on) {
     Publish(book_.EndJob(name, watermark_ns, last.resolution, absl::StrCat(last.what, ", and was started again")));
   }
-  Publish(book_.Apply(name, conclusion, watermark_ns, summary.is_well, LedgerOf(name, job)));
+  const JobSight sight = {.is_well = summary.is_well,
+                          .is_blind = summary.state == JobState::kHung && HasSilence(conclusion.verdicts),
+                          .hears = [&job, watermark_ns](const std::string& host) {
+                            const auto seen = job.hosts.find(host);
+                            return seen != job.hosts.end() && watermark_ns - seen->second.last_wall_ns < kHeardWithinNs;
+                          }};
+  Publish(book_.Apply(name, WithoutAwaited(job, conclusion, watermark_ns), watermark_ns, sight, LedgerOf(name, job)));
+}
+
+JobEngine::Conclusion JobTable::WithoutAwaited(const Job& job, JobEngine::Conclusion conclusion, int64_t watermark_ns) {
+  if (job.resumed_ns == 0 || watermark_ns - job.resumed_ns > kComeBackNanos) return conclusion;
+  const auto is_awaited = [&job](const Culprit& culprit) {
+    const auto host = job.hosts.find(culprit.host);
+    return host == job.hosts.end() || host->second.last_wall_ns < job.resumed_ns;
+  };
+  std::erase_if(conclusion.verdicts, [&](const Verdict& verdict) {
+    return IsSilence(verdict) && std::all_of(verdict.culprits.begin(), verdict.culprits.end(), is_awaited);
+  });
+  return conclusion;
 }
 
 void JobTable::NoteConflicts(const std::string& name, Job& job, const JobSummary& summary, int64_t watermark_ns) {

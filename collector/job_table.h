@@ -32,6 +32,7 @@
 #include "collector/ingest/job_slice.h"
 #include "collector/input_log.h"
 #include "collector/job_pipeline.h"
+#include "collector/logged_reports.h"
 #include "collector/metrics.h"
 #include "collector/seen_span.h"
 #include "detector/engine/job_engine.h"
@@ -68,6 +69,10 @@ struct JobsSnapshot {
 
 class JobTable {
  public:
+  // Visits what the log of a job holds of the recent past, in order, until `visit` returns an error.
+  using Visit = std::function<absl::Status(const wire::CaptureEntry&)>;
+  using ReadLog = std::function<absl::Status(const Visit& visit)>;
+
   // All references are borrowed for the life of the table.
   struct Outlets {
     InputLog& log;
@@ -82,6 +87,9 @@ class JobTable {
     IncidentBook::NameGpus name_gpus = nullptr;
     // All agents that are known; nothing: nobody looks beside a job that fell silent. Thread-safe.
     std::function<std::vector<AgentView>()> agents = nullptr;
+    // Visits the log of `job` of before now, all that was appended included: `max_inputs` and the latest, about.
+    // Nothing: engines that begin anew know nothing. May wait for a store that is slow.
+    std::function<absl::Status(const std::string& job, int64_t max_inputs, const Visit& visit)> read_log = nullptr;
   };
 
   // Stamps are those of `clock`: a time line (time_line.h) that goes on behind those of earlier lives.
@@ -89,10 +97,6 @@ class JobTable {
 
   // Takes over the incidents of an earlier life of the collector. To be called first, if at all.
   void Restore(const std::vector<wire::Incident>& incidents);
-
-  // Visits what the log of a job holds of the recent past, in order, until `visit` returns an error.
-  using Visit = std::function<absl::Status(const wire::CaptureEntry&)>;
-  using ReadLog = std::function<absl::Status(const Visit& visit)>;
 
   // Lets the engine of a job of an earlier life go on where its log ends, from the first report of the job on. If the
   // log cannot be read, the job begins anew with that. After Restore, before the first Observe.
@@ -132,6 +136,7 @@ class JobTable {
     bool log_has_hole = false;            // begin anew as soon as the store is healthy
     JobState state = JobState::kUnknown;  // as of the last evaluation
     std::string owner;                    // "" = unknown
+    int64_t resumed_ns = 0;               // went on with the log of an earlier life then; 0 = it did not
     int64_t warmed_from_ns = 0;           // of an earlier life, and no report yet: its log was given from here on
     uint64_t name_conflicts = 0;          // of the engine, as far as they were told
     int64_t conflict_warned_ns = 0;
@@ -148,12 +153,20 @@ class JobTable {
   bool MakeRoomFor(const std::string& owner);
   void Resume(const std::string& name, Job& job);
   int64_t LogReset(const std::string& name, Job& job, const std::string& why, int64_t warmed_from_ns = 0);
-  // Forgets what the engine knows: incidents that are open stay so until the new one has judged all.
+  // Begins anew where the log has a hole and takes writes again. True if it did.
+  bool MendHole(const std::string& name, Job& job);
+  // Another engine, which knows what the log holds: incidents that are open stay so until it has judged all.
   void BeginAnew(const std::string& name, Job& job, const std::string& why);
+  // Gives a new engine the log of its job, if there is time for that. From where on; 0 = it knows nothing.
+  int64_t GiveLog(const std::string& name, Job& job);
   void Append(Job& job, LogItem item);
+  // False = it is lost.
+  bool LogSlice(JobSlice slice);
   void EvaluateJob(const std::string& name, Job& job, int64_t watermark_ns, bool renew_ranks);
   // What the watermark of a job says of the fleet: something only of one that fell silent and is not over.
   FleetSight LookBeside(const Job& job, int64_t watermark_ns);
+  // Nobody is unreachable whose agent may not know yet that the collector was started again.
+  static JobEngine::Conclusion WithoutAwaited(const Job& job, JobEngine::Conclusion conclusion, int64_t watermark_ns);
   void NoteConflicts(const std::string& name, Job& job, const JobSummary& summary, int64_t watermark_ns);
   void SendRequests(const std::string& name, const JobEngine::Conclusion& conclusion);
   void Conclude(const std::string& name, Job& job, const JobEngine::Conclusion& conclusion, int64_t watermark_ns);
@@ -171,10 +184,14 @@ class JobTable {
   const Outlets outlets_;
   IncidentBook book_;
   std::map<std::string, Job> jobs_;
+  LoggedReports logged_;                    // of all jobs, watched or not
   std::map<std::string, int64_t> orphans_;  // jobs with restored open incidents, and since when they are awaited
   std::optional<FleetPulse> pulse_;         // of the evaluation under way, once a job needs it
   int64_t newest_stamp_ns_ = 0;
   int64_t ranks_renewed_ns_ = 0;
+  // What engines that begin anew may still be given at present.
+  int64_t inputs_to_give_ = 0;
+  int64_t inputs_renewed_ns_ = 0;
   std::atomic<uint64_t> turns_{0};
 
   mutable Mutex mutex_;

@@ -2,8 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -121,6 +126,62 @@ TEST_F(JobTableTest, WhatAColdEngineHasNotJudgedStaysOpenAndResolvesOnceItHas) {
   }
   for (const int until = second + 40; second < until; ++second) RunSecond(table, second);
   EXPECT_EQ(index_.open_count(), 0u);
+}
+
+// The log of the job, as the store has it.
+JobTable::Outlets WithLog(JobTable::Outlets outlets, std::function<absl::Status(const JobTable::Visit&)> read) {
+  outlets.read_log = [read = std::move(read)](const std::string& job, int64_t max_inputs,
+                                              const JobTable::Visit& visit) {
+    EXPECT_EQ(job, "train");
+    EXPECT_GT(max_inputs, 0);
+    return read(visit);
+  };
+  return outlets;
+}
+
+// Who is slow from the first step on that an engine sees may have to be, if it is the first rank.
+TEST_F(JobTableTest, AnEngineThatBeginsAnewKnowsWhatTheLogHoldsFromBeforeTheFault) {
+  JobTable table(options_, clock_, WithLog({log_, alerts_, index_, metrics_, Record()}, [&](const auto& visit) {
+                   const std::vector<wire::CaptureEntry> entries = log_.entries;
+                   for (const wire::CaptureEntry& entry : entries) {
+                     if (absl::Status status = visit(entry); !status.ok()) return status;
+                   }
+                   return absl::OkStatus();
+                 }));
+  int second = 0;
+  for (; second < 10; ++second) RunSecond(table, second);
+  for (; second < 40; ++second) RunSecond(table, second, /*slow_rank=*/0);
+  ASSERT_EQ(index_.open_count(), 1u);
+  const size_t announced = alerts_.events.size();
+  log_.healthy_ = false;
+  for (; second < 45; ++second) RunSecond(table, second, /*slow_rank=*/0);
+  log_.healthy_ = true;
+  for (; second < 90; ++second) RunSecond(table, second, /*slow_rank=*/0);
+  EXPECT_EQ(index_.open_count(), 1u);
+  for (size_t i = announced; i < alerts_.events.size(); ++i) {
+    EXPECT_EQ(alerts_.events[i].kind, IncidentEvent::Kind::kUpdated) << "the fault held all the time";
+  }
+  const int64_t from_ns = log_.entries.front().reset().wall_ns();
+  EXPECT_TRUE(std::any_of(log_.entries.begin(), log_.entries.end(), [&](const wire::CaptureEntry& entry) {
+    return entry.reset().warmed_from_wall_ns() == from_ns;
+  }));
+  std::vector<std::string> lines;
+  EXPECT_EQ(Replay(lines).conclusions_different, 0u);
+}
+
+TEST_F(JobTableTest, AnEngineBeginsAnewAllTheSameIfTheLogCannotBeRead) {
+  JobTable table(options_, clock_, WithLog({log_, alerts_, index_, metrics_, Record()}, [](const auto&) {
+                   return absl::UnavailableError("too slow");
+                 }));
+  RunSecond(table, 0);
+  log_.healthy_ = false;
+  RunSecond(table, 1);
+  log_.healthy_ = true;
+  RunSecond(table, 2);
+  const auto resets = std::count_if(log_.entries.begin(), log_.entries.end(),
+                                    [](const wire::CaptureEntry& entry) { return entry.has_reset(); });
+  EXPECT_EQ(resets, 2);
+  EXPECT_EQ(table.snapshot()->jobs.size(), 1u);
 }
 
 }  // namespace

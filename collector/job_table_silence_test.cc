@@ -121,6 +121,22 @@ TEST_F(JobTableSilenceTest, WhatHeldBeforeIsNotOver) {
   EXPECT_THAT(OpenCauses(), UnorderedElementsAre("slow:node-1/rank2", "hang:node-0", "hang:node-1"));
 }
 
+// An agent may hang in a connection to a collector that lost its power, for a minute.
+TEST_F(JobTableSilenceTest, AfterARestartHostsAreAwaitedForAMinute) {
+  {
+    JobTable table = MakeTable();
+    Run(table, 10);
+  }
+  JobTable table = MakeTable();
+  table.WarmUpJob("train", [&](const JobTable::Visit& visit) { return VisitLog(visit); });
+  table.Observe(Slice("node-1", MakeTestReport(11, {.first_rank = 2, .ranks = 2, .first_step = 101})));
+  Hear("node-1");
+  FallSilent(table, {"node-2", "node-3"}, kLongSeconds);
+  EXPECT_THAT(OpenCauses(), ElementsAre("hang:node-1")) << "it was there, and is gone";
+  FallSilent(table, {"node-2", "node-3"}, kLongSeconds);
+  EXPECT_THAT(OpenCauses(), UnorderedElementsAre("hang:node-0", "hang:node-1"));
+}
+
 TEST_F(JobTableSilenceTest, TheLogSaysWhatWasSeenOfTheFleetAndIsReplayedAlike) {
   JobTable table = MakeTable();
   Run(table, 10);

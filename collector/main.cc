@@ -1,6 +1,5 @@
 // lockstep-collector: settings -> store -> serve -> drain.
 
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +20,7 @@
 #include "collector/metrics.h"
 #include "collector/repair_run.h"
 #include "collector/start_refusal.h"
+#include "collector/stop_limit.h"
 #include "collector/store/history_backups.h"
 #include "collector/store/rocks_store.h"
 #include "collector/time_line.h"
@@ -47,6 +47,7 @@ int Run(const CollectorOptions& options, const Settings& settings) {
   for (const std::string& address : {options.listen_address, options.pages.address}) {
     if (const absl::Status status = CheckListenable(address); !status.ok()) return RefuseToStart(status);
   }
+  StopLimit limit;
   TimeLine clock(RealClock());
   const auto store = OpenRocksStore(ToStoreOptions(options), clock);
   if (!store.ok()) return RefuseToStart(store.status());
@@ -79,7 +80,9 @@ int Run(const CollectorOptions& options, const Settings& settings) {
     watchdog.Feed((*collector)->Moving());
   }
   notifier.Stopping();
+  limit.Start(StopLimit::kNanos, [&] { return (*collector)->Unwritten(); });
   (*collector)->Drain();
+  limit.Enter([] { return "all is written, but the files of history do not close"; });
   Log(LogLevel::kInfo, "collector has stopped");
   return kExitOk;
 }

@@ -67,6 +67,7 @@ absl::Status Router::HistoryHealth() const {
 
 void Router::SettleNames(const std::string& host, wire::AgentReport& report) {
   const std::vector<std::string> sent = SentJobNames::JobsOf(report);
+  runs_.Settle(host, clock_.WallNanos() - WaitedNanos(report), report);
   for (const JobNames::United& united : names_.Settle(host, clock_.MonotonicNanos(), report)) {
     // If the shard takes no task, the job is forgotten like any other of which nobody tells any more.
     if (!shards_.empty()) {
@@ -76,7 +77,7 @@ void Router::SettleNames(const std::string& host, wire::AgentReport& report) {
   }
   sent_names_.Note(host, sent, report);
   sent_names_.TakeBack(host, report);
-  metrics_.CountDropped("job_name", static_cast<double>(names_.TakeRefused()));
+  metrics_.CountDropped("job_name", static_cast<double>(names_.TakeRefused() + runs_.TakeRefused()));
 }
 
 bool Router::Send(const std::string& host, wire::Command command) {

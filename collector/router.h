@@ -21,6 +21,7 @@
 #include "collector/ingest/report_sink.h"
 #include "collector/job_names.h"
 #include "collector/metrics.h"
+#include "collector/place_runs.h"
 #include "collector/query_worker.h"
 #include "collector/sent_job_names.h"
 #include "collector/shard.h"
@@ -57,6 +58,7 @@ class Router final : public ReportSink {
 
   // Which processes belong together, for what an earlier life knew.
   JobNames& names() { return names_; }
+  PlaceRuns& runs() { return runs_; }
 
   // ReportSink
   void Admit(const wire::AgentHello& hello, const std::shared_ptr<AgentStream>& stream, Admitted admitted) override;
@@ -84,6 +86,7 @@ class Router final : public ReportSink {
   const Clock& clock_;
   std::vector<Shard*> shards_;
   JobNames names_;
+  PlaceRuns runs_;  // before names_
   SentJobNames sent_names_;
   OnDemandAnswer on_demand_answer_ = [](const std::string&, const wire::DemandAnswer&) {};
 

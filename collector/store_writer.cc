@@ -32,6 +32,7 @@ bool StoreWriter::Append(LogItem item) {
     if (!closed_ && items_.size() < options_.max_items && bytes_ < options_.max_bytes) {
       bytes_ += item.bytes;
       items_.push_back(std::move(item));
+      ++appended_;
       // Only the first one wakes the thread, so that it may linger for the others.
       if (items_.size() == 1) work_.NotifyOne();
       taken = true;
@@ -46,6 +47,18 @@ bool StoreWriter::Append(LogItem item) {
   lost_ = true;
   work_.NotifyOne();
   return false;
+}
+
+bool StoreWriter::WaitWritten(int64_t nanos) {
+  const int64_t deadline = RealClock().MonotonicNanos() + nanos;
+  MutexLock lock(mutex_);
+  const uint64_t until = appended_;
+  while (written_ < until) {
+    const int64_t left = deadline - RealClock().MonotonicNanos();
+    if (left <= 0 || !healthy_.load()) return false;
+    room_.WaitFor(mutex_, left);
+  }
+  return true;
 }
 
 absl::Status StoreWriter::Close() {
@@ -87,7 +100,7 @@ size_t StoreWriter::waiting() const {
 
 void StoreWriter::Run() {
   while (true) {
-    const bool has_batch = !batch_.log.empty();
+    const bool has_batch = HasBatch();
     at_work_ = has_batch;
     Work work = TakeWork(!has_batch);
     at_work_ = true;
@@ -99,7 +112,7 @@ void StoreWriter::Run() {
     MutexLock lock(mutex_);
     if (!stored || items_.empty()) break;
   }
-  if (const size_t lost = batch_.log.size() + waiting(); lost > 0) {
+  if (const size_t lost = unwritten(); lost > 0) {
     metrics_.CountDropped("store_refuses", static_cast<double>(lost));
     Log(LogLevel::kError, "history entries lost at shutdown, agents will send them again",
         {{"entries", std::to_string(lost)}});
@@ -131,6 +144,7 @@ StoreWriter::Work StoreWriter::TakeWork(bool may_take_items) {
 }
 
 void StoreWriter::PrepareBatch(std::vector<LogItem> items) {
+  const size_t count = items.size();
   for (LogItem& item : items) {
     if (item.ticket.ledger != nullptr) {
       item.ticket.ledger->CompleteSlice(item.ticket);
@@ -140,16 +154,18 @@ void StoreWriter::PrepareBatch(std::vector<LogItem> items) {
       AppendSeriesPoints(item.entry.input(), batch_.points);
       ++batch_reports_;
     }
+    if (item.entry.entry_case() == wire::CaptureEntry::ENTRY_NOT_SET) continue;
     batch_.log.push_back(std::move(item.entry));
   }
   for (auto& [ledger, ticket] : acknowledge_) {
     ticket.sequence = ledger->completed_sequence();
     batch_.marks.push_back({ledger->host(), ledger->incarnation(), ticket.sequence});
   }
+  in_hand_ = count;
 }
 
 bool StoreWriter::TryWriteBatch() {
-  if (batch_.log.empty()) return true;
+  if (!HasBatch()) return true;
   const int64_t begun = RealClock().MonotonicNanos();
   write_begun_ns_ = begun;
   const absl::Status status = store_.Write(batch_);
@@ -164,6 +180,9 @@ bool StoreWriter::TryWriteBatch() {
   for (const auto& [ledger, ticket] : acknowledge_) ledger->PublishStored(ticket.sequence);
   acknowledge_.clear();
   batch_ = StoreBatch();
+  MutexLock lock(mutex_);
+  written_ += in_hand_.exchange(0);
+  room_.NotifyAll();
   return true;
 }
 

@@ -48,6 +48,9 @@ class StoreWriter final : public InputLog {
   bool Append(LogItem item) override;
   bool healthy() const override { return healthy_.load(); }
 
+  // Waits until all that was appended before is in history. False = it is not after `nanos`, or the store refuses.
+  bool WaitWritten(int64_t nanos);
+
   // Writes what waits (with one attempt if the store refuses), flushes the store and ends the thread. Appends are
   // refused from now on. Returns the error of the flush. Idempotent.
   absl::Status Close();
@@ -59,6 +62,8 @@ class StoreWriter final : public InputLog {
   Progress progress() const;
 
   size_t waiting() const;
+  // Entries that are in no history yet: those that wait, and those that are being written.
+  size_t unwritten() const { return waiting() + in_hand_.load(); }
   uint64_t reports_stored() const { return reports_stored_.load(); }
   size_t capacity() const { return options_.max_items; }
 
@@ -73,6 +78,7 @@ class StoreWriter final : public InputLog {
   Work TakeWork(bool may_take_items);
   // Turns the items into `batch_`.
   void PrepareBatch(std::vector<LogItem> items);
+  bool HasBatch() const { return !batch_.log.empty() || !batch_.marks.empty(); }
   // True when `batch_` is stored and acknowledged.
   bool TryWriteBatch();
   void RewindIfLost();
@@ -85,6 +91,7 @@ class StoreWriter final : public InputLog {
   const std::function<void()> rewind_;
   std::atomic<bool> healthy_{true};
   std::atomic<bool> at_work_{false};
+  std::atomic<size_t> in_hand_{0};  // entries of batch_
   std::atomic<uint64_t> turns_{0};
   std::atomic<int64_t> write_begun_ns_{0};  // of the write that is under way, monotonic; 0 = none is
   std::atomic<uint64_t> reports_stored_{0};
@@ -96,10 +103,12 @@ class StoreWriter final : public InputLog {
 
   mutable Mutex mutex_;
   CondVar work_;
-  CondVar room_;
+  CondVar room_;  // or a batch was written
   std::deque<LogItem> items_ ABSL_GUARDED_BY(mutex_);
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool lost_ ABSL_GUARDED_BY(mutex_) = false;  // an entry, since the last call of rewind_
+  uint64_t appended_ ABSL_GUARDED_BY(mutex_) = 0;  // entries since the start
+  uint64_t written_ ABSL_GUARDED_BY(mutex_) = 0;   // of them, in that order
+  bool lost_ ABSL_GUARDED_BY(mutex_) = false;      // an entry, since the last call of rewind_
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status last_write_ ABSL_GUARDED_BY(mutex_);
   absl::Status flushed_;  // written by the thread, read after join

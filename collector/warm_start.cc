@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "collector/convert/convert.h"
 #include "collector/series_points.h"
 #include "proto/capture.pb.h"
 
@@ -38,6 +39,15 @@ int64_t SpanOf(const WarmStartOptions& options, const std::vector<LoggedJob>& jo
   return most_ns < static_cast<double>(options.span_ns) ? static_cast<int64_t>(most_ns) : options.span_ns;
 }
 
+absl::Status Scan(const std::string& job, int64_t from_ns, HistoryStore& store, const JobTable::Visit& visit) {
+  absl::Status visited;
+  const absl::Status scanned = store.ScanLog(job, from_ns, kForEver, [&](const wire::CaptureEntry& entry) {
+    visited = visit(entry);
+    return visited.ok();
+  });
+  return scanned.ok() ? visited : scanned;
+}
+
 }  // namespace
 
 ShardPast PastOf(const std::function<bool(const std::string& job)>& is_own, int64_t since_ns,
@@ -63,14 +73,7 @@ void WarmUpJobs(const WarmStartOptions& options, const std::vector<LoggedJob>& j
   const int64_t span_ns = SpanOf(options, jobs, store);
   const int64_t from_ns = NewestOf(jobs) - span_ns;
   for (const LoggedJob& job : jobs) {
-    table.WarmUpJob(job.name, [&](const JobTable::Visit& visit) {
-      absl::Status visited;
-      const absl::Status scanned = store.ScanLog(job.name, from_ns, kForEver, [&](const wire::CaptureEntry& entry) {
-        visited = visit(entry);
-        return visited.ok();
-      });
-      return scanned.ok() ? visited : scanned;
-    });
+    table.WarmUpJob(job.name, [&](const JobTable::Visit& visit) { return Scan(job.name, from_ns, store, visit); });
   }
   Log(LogLevel::kInfo, "engines were given the log of their jobs",
       {{"jobs", std::to_string(jobs.size())},
@@ -78,7 +81,13 @@ void WarmUpJobs(const WarmStartOptions& options, const std::vector<LoggedJob>& j
        {"took_ms", std::to_string((RealClock().MonotonicNanos() - begun_ns) / kNanosPerMilli)}});
 }
 
-void RestoreNames(const std::vector<LoggedJob>& jobs, int64_t now_ns, HistoryStore& store, JobNames& names) {
+absl::Status ReadRecentLog(const WarmStartOptions& options, const std::string& job, int64_t now_ns, HistoryStore& store,
+                           const JobTable::Visit& visit) {
+  return Scan(job, now_ns - SpanOf(options, {{job, now_ns}}, store), store, visit);
+}
+
+void RestoreNames(const std::vector<LoggedJob>& jobs, int64_t now_ns, HistoryStore& store, JobNames& names,
+                  PlaceRuns& runs) {
   // The newest last: a job that turned out to be a part of another is older than that one.
   std::vector<LoggedJob> by_age = jobs;
   std::sort(by_age.begin(), by_age.end(),
@@ -88,7 +97,10 @@ void RestoreNames(const std::vector<LoggedJob>& jobs, int64_t now_ns, HistorySto
     if (job.newest_wall_ns < newest_ns - kNamesSpanNanos) continue;
     const absl::Status scanned =
         store.ScanLog(job.name, job.newest_wall_ns - kNamesTailNanos, kForEver, [&](const wire::CaptureEntry& entry) {
-          if (entry.has_input()) names.Restore(entry.input().host(), job.name, now_ns, entry.input().report());
+          if (!entry.has_input()) return true;
+          const wire::CaptureInput& input = entry.input();
+          names.Restore(input.host(), job.name, now_ns, input.report());
+          runs.Restore(input.host(), job.name, input.received_wall_ns() - WaitedNanos(input.report()), input.report());
           return true;
         });
     if (!scanned.ok()) {

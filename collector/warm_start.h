@@ -11,12 +11,17 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/clock.h"
 #include "collector/job_names.h"
 #include "collector/job_table.h"
+#include "collector/place_runs.h"
 #include "collector/store/history_store.h"
 #include "proto/incident.pb.h"
 
 namespace lockstep {
+
+// How long an engine that begins anew waits for the store writer to have written what was appended.
+inline constexpr int64_t kLogWaitNanos = 2 * kNanosPerSecond;
 
 // What a shard goes on with of an earlier life of the collector.
 struct ShardPast {
@@ -45,13 +50,18 @@ struct WarmStartOptions {
 void WarmUpJobs(const WarmStartOptions& options, const std::vector<LoggedJob>& jobs, HistoryStore& store,
                 JobTable& table);
 
+// Visits the log of `job` of the span before `now_ns`, or of less time: about `options.max_inputs` inputs.
+absl::Status ReadRecentLog(const WarmStartOptions& options, const std::string& job, int64_t now_ns, HistoryStore& store,
+                           const JobTable::Visit& visit);
+
 // Puts back into history the samples that a crash took from its memory: they are in the log. Reads
 // kRecoverySpanNanos before its newest entry.
 absl::Status RecoverSeries(const std::vector<LoggedJob>& jobs, HistoryStore& store);
 
-// Tells `names` whose processes the logs are of, by the last seconds of each: before the first report comes, or parts
-// of one job would be told apart again. What cannot be read is left out.
-void RestoreNames(const std::vector<LoggedJob>& jobs, int64_t now_ns, HistoryStore& store, JobNames& names);
+// Tells `names` and `runs` whose processes the logs are of, by the last seconds of each: before the first report comes,
+// or parts of one job would be told apart again. What cannot be read is left out.
+void RestoreNames(const std::vector<LoggedJob>& jobs, int64_t now_ns, HistoryStore& store, JobNames& names,
+                  PlaceRuns& runs);
 
 }  // namespace lockstep
 

@@ -92,6 +92,11 @@ const Outbox::Entry* Outbox::After(uint64_t sequence) const {
   return found == where.end() ? nullptr : &*found;
 }
 
+size_t Outbox::InMemoryOnly() const {
+  return static_cast<size_t>(
+      std::count_if(entries_.begin(), entries_.end(), [](const Entry& entry) { return !entry.on_disk; }));
+}
+
 void Outbox::MarkOnDisk(uint64_t sequence) {
   const auto entry = Find(entries_, sequence);
   if (entry != entries_.end()) entry->on_disk = true;

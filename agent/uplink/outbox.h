@@ -85,6 +85,7 @@ class Outbox {
 
   bool empty() const { return size() == 0; }
   size_t size() const { return entries_.size() + loaded_.size() + OnlyOnDisk(spilled_until_); }
+  size_t InMemoryOnly() const;                                   // reports that are on no disk
   size_t bytes() const { return bytes_ + loaded_bytes_; }        // in memory
   uint64_t newest_sequence() const { return newest_sequence_; }  // given so far; 0 = none
   uint64_t acknowledged_sequence() const { return acknowledged_; }

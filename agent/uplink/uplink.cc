@@ -122,6 +122,23 @@ void Uplink::Stop() {
   if (thread_.joinable()) thread_.join();
 }
 
+Uplink::LeftBehind Uplink::End(int64_t drain_ns) {
+  Drain(drain_ns);
+  Stop();
+  uint64_t newest = 0;
+  {
+    MutexLock lock(mutex_);
+    newest = live_.outbox.newest_sequence();
+  }
+  if (spool_ != nullptr) spool_->WaitWritten(newest, Spool::kAbandonNanos);
+  LeftBehind left;
+  left.unacknowledged = statistics().outbox_reports;
+  MutexLock lock(mutex_);
+  NoteWritten();
+  left.nowhere = live_.outbox.InMemoryOnly();
+  return left;
+}
+
 void Uplink::AddTo(UplinkStatistics& statistics, const Life& life) {
   statistics.reports_sent += life.session.reports_sent();
   statistics.reports_acknowledged += life.session.reports_acknowledged();

@@ -90,6 +90,13 @@ class Uplink {
   // Ends the stream and the thread. Idempotent; the destructor does it too.
   void Stop();
 
+  struct LeftBehind {
+    size_t unacknowledged = 0;  // reports, also of agents before this one
+    size_t nowhere = 0;         // of them: on no disk either
+  };
+  // Drain and Stop; then waits until the spool has written all, but for Spool::kAbandonNanos at most.
+  LeftBehind End(int64_t drain_ns);
+
   UplinkStatistics statistics() const;
 
  private:

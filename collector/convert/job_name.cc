@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <iterator>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "absl/time/time.h"
 
 namespace lockstep {
 namespace {
@@ -20,12 +22,13 @@ constexpr absl::string_view kTorchWithoutName = "torch-none";
 constexpr size_t kHexDigits = 16;
 constexpr size_t kMaxPortDigits = 5;
 constexpr char kOwnerMark = '@';
+constexpr absl::string_view kRunForm = "-ddddddddTddddddZ";  // d = a digit
 
 // `job` without what JobNameOfOwner has added. Neither ports nor communicators have a mark.
 absl::string_view WithoutOwner(absl::string_view job) { return job.substr(0, job.rfind(kOwnerMark)); }
 
 bool IsPlace(absl::string_view job) {
-  job = WithoutOwner(job);
+  job = PlaceOfJobName(job);
   if (std::none_of(std::begin(kPlacePrefixes), std::end(kPlacePrefixes),
                    [job](absl::string_view prefix) { return absl::StartsWith(job, prefix); })) {
     return false;
@@ -37,7 +40,24 @@ bool IsPlace(absl::string_view job) {
          port.find_first_not_of("0123456789") == absl::string_view::npos;
 }
 
+bool IsOfForm(absl::string_view text, absl::string_view form) {
+  return std::equal(text.begin(), text.end(), form.begin(), form.end(), [](char given, char wanted) {
+    return wanted == 'd' ? absl::ascii_isdigit(static_cast<unsigned char>(given)) : given == wanted;
+  });
+}
+
 }  // namespace
+
+std::string JobNameOfRun(absl::string_view place, int64_t wall_ns) {
+  return absl::StrCat(place, absl::FormatTime("-%Y%m%dT%H%M%SZ", absl::FromUnixNanos(wall_ns), absl::UTCTimeZone()));
+}
+
+absl::string_view PlaceOfJobName(absl::string_view job) {
+  const absl::string_view run = WithoutOwner(job);
+  if (run.size() < kRunForm.size()) return run;
+  const size_t place = run.size() - kRunForm.size();
+  return IsOfForm(run.substr(place), kRunForm) ? run.substr(0, place) : run;
+}
 
 absl::optional<uint64_t> CommunicatorOfJobName(absl::string_view job) {
   job = WithoutOwner(job);

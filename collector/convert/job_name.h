@@ -35,6 +35,13 @@ std::string FingerprintJobName(absl::string_view name_space, uint64_t communicat
 // (uid < 0). Its kind is that of `name`.
 std::string JobNameOfOwner(absl::string_view name, absl::string_view name_space, int64_t uid);
 
+// The run at a meeting place that began at `wall_ns`: "torch-node-1:29500-20260102T030405Z". Its kind is that of
+// `place`.
+std::string JobNameOfRun(absl::string_view place, int64_t wall_ns);
+
+// The name without its run and its owner.
+absl::string_view PlaceOfJobName(absl::string_view job);
+
 }  // namespace lockstep
 
 #endif  // LOCKSTEP_COLLECTOR_CONVERT_JOB_NAME_H_

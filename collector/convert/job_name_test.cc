@@ -27,6 +27,9 @@ TEST(JobNameTest, SaysWhereItComesFrom) {
       {"slurm-7.node-1:29500", JobNameKind::kPlace},
       {"slurm-7.0", JobNameKind::kChosen},
       {"torch-node-1:29500@uid1001", JobNameKind::kPlace},
+      {"torch-node-1:29500-20260102T030405Z", JobNameKind::kPlace},
+      {"torch-node-1:29500-20260102T030405Z@uid1001", JobNameKind::kPlace},
+      {"torch-my-run-20260102T030405Z", JobNameKind::kChosen},
       {"nccl-00000000000000ab@team-a", JobNameKind::kFingerprint},
       {"train@uid1001", JobNameKind::kChosen},
   };
@@ -46,6 +49,14 @@ TEST(JobNameTest, OfAnotherOwnerSaysWhose) {
   EXPECT_EQ(JobNameOfOwner("torch-node-1:29500", "", 1001), "torch-node-1:29500@uid1001");
   EXPECT_EQ(JobNameOfOwner("torch-node-1:29500", "team-a", 1001), "torch-node-1:29500@team-a");
   EXPECT_EQ(JobNameOfOwner("torch-node-1:29500", "", -1), "");
+}
+
+TEST(JobNameTest, OfARunSaysWhereAndWhenItBegan) {
+  EXPECT_EQ(JobNameOfRun("torch-node-1:29500", 1'767'323'045'900'000'000), "torch-node-1:29500-20260102T030405Z");
+  EXPECT_EQ(PlaceOfJobName("torch-node-1:29500-20260102T030405Z@uid1001"), "torch-node-1:29500");
+  EXPECT_EQ(PlaceOfJobName("torch-node-1:29500"), "torch-node-1:29500");
+  EXPECT_EQ(PlaceOfJobName("torch-node-1:29500-20260102T03040Z"), "torch-node-1:29500-20260102T03040Z");
+  EXPECT_EQ(PlaceOfJobName(""), "");
 }
 
 }  // namespace

@@ -56,6 +56,26 @@ bool IsMoreExact(absl::string_view key, absl::string_view other) {
   return absl::StrContains(key, "/rank") && !absl::StrContains(other, "/rank") && place_of(key) == place_of(other);
 }
 
+// Whether a verdict that names no rank may be of the culprit of an incident, which is one.
+bool MayBeOf(const Verdict& verdict, const wire::Incident& incident) {
+  if (verdict.culprits.size() != 1 || incident.verdict().culprits_size() != 1) return false;
+  const Culprit& culprit = verdict.culprits.front();
+  const wire::Culprit& rank = incident.verdict().culprits(0);
+  return culprit.host == rank.host() && (culprit.device.empty() || culprit.device == absl::StrCat("gpu", rank.gpu()));
+}
+
+// Whether its cause is that its host is not heard.
+bool IsSilence(const wire::Incident& incident) {
+  return incident.verdict().class_() == Name(VerdictClass::kMachineUnreachable);
+}
+
+bool IsHeardAgain(const wire::Incident& incident, const JobSight& sight) {
+  const auto& culprits = incident.verdict().culprits();
+  return IsSilence(incident) && sight.hears != nullptr &&
+         std::all_of(culprits.begin(), culprits.end(),
+                     [&](const auto& culprit) { return sight.hears(culprit.host()); });
+}
+
 // Whether nobody has to be called yet: nothing is proven, and the job goes on.
 bool IsSuspicion(const Verdict& verdict) {
   return verdict.type() == FindingType::kObservation && !IsHang(verdict.verdict_class);
@@ -101,7 +121,7 @@ void IncidentBook::Restore(const std::vector<wire::Incident>& incidents) {
 }
 
 std::vector<IncidentEvent> IncidentBook::Apply(const std::string& job, const JobEngine::Conclusion& conclusion,
-                                               int64_t wall_ns, bool is_well, const SeenLedger& ledger) {
+                                               int64_t wall_ns, const JobSight& sight, const SeenLedger& ledger) {
   std::map<std::string, const Verdict*> present;
   for (const Verdict& verdict : conclusion.verdicts) {
     // Nothing concluded is no cause that anybody could work on, but that a job is slow is known without its cause.
@@ -110,6 +130,7 @@ std::vector<IncidentEvent> IncidentBook::Apply(const std::string& job, const Job
   }
 
   for (const auto& [cause, verdict] : present) ContinueAs(job, cause, present);
+  const std::set<std::string> held = TakeLessExact(job, present);
 
   std::vector<IncidentEvent> events;
   const auto keep = [&events](std::optional<IncidentEvent> event) {
@@ -118,8 +139,11 @@ std::vector<IncidentEvent> IncidentBook::Apply(const std::string& job, const Job
   if (conclusion.can_conclude) {
     for (auto it = entries_.lower_bound({job, ""}); it != entries_.end() && it->first.first == job; ++it) {
       Entry& entry = it->second;
-      if (present.contains(it->first.second) || (entry.inherited && !conclusion.has_judged)) continue;
-      const bool holds = RestsOnProfiles(entry.incident) && !is_well;
+      const bool is_known = !entry.inherited || conclusion.has_judged || IsHeardAgain(entry.incident, sight);
+      if (present.contains(it->first.second) || !is_known) continue;
+      const bool is_hidden = sight.is_blind && IsHang(entry.incident.verdict().class_()) && !IsSilence(entry.incident);
+      const bool holds =
+          (RestsOnProfiles(entry.incident) && !sight.is_well) || is_hidden || held.contains(it->first.second);
       if (!holds) {
         keep(ApplyAbsent(entry, wall_ns));
         continue;
@@ -133,6 +157,23 @@ std::vector<IncidentEvent> IncidentBook::Apply(const std::string& job, const Job
   std::stable_sort(events.begin(), events.end(),
                    [](const IncidentEvent& a, const IncidentEvent& b) { return a.incident.key() < b.incident.key(); });
   return events;
+}
+
+std::set<std::string> IncidentBook::TakeLessExact(const std::string& job,
+                                                  std::map<std::string, const Verdict*>& present) const {
+  std::set<std::string> held;
+  for (auto it = entries_.lower_bound({job, ""}); it != entries_.end() && it->first.first == job; ++it) {
+    const std::string& exact = it->first.second;
+    const wire::Incident& incident = it->second.incident;
+    if (!IsOpen(incident) || present.contains(exact)) continue;
+    const size_t taken = std::erase_if(present, [&](const auto& less_exact) {
+      const auto own = entries_.find({job, less_exact.first});
+      const bool has_own = own != entries_.end() && IsOpen(own->second.incident);
+      return !has_own && IsMoreExact(exact, less_exact.first) && MayBeOf(*less_exact.second, incident);
+    });
+    if (taken > 0) held.insert(exact);
+  }
+  return held;
 }
 
 void IncidentBook::BeginAnew(const std::string& job) {

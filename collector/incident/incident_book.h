@@ -17,6 +17,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -63,6 +64,17 @@ struct ActedIncident {
   std::optional<IncidentEvent> event;
 };
 
+// What is known of a job besides its verdicts.
+struct JobSight {
+  // Its steps take no longer than they ought to. What rests on profiles ends by that, or by a newer profile: the
+  // engine, which sees none, does not miss it.
+  bool is_well = false;
+  // It stands still, and some of its hosts are not heard: what has stopped it may hold, whatever else is found.
+  bool is_blind = false;
+  // Whether that host is heard: who is, is not unreachable, whatever an engine could judge so far. Nothing: nobody is.
+  std::function<bool(const std::string& host)> hears = nullptr;
+};
+
 class IncidentBook {
  public:
   // The window of maintenance in which an open incident is at a time; 0 = none.
@@ -91,11 +103,12 @@ class IncidentBook {
   // A change of class or of culprits within one cause is published at once and becomes a transition; newer numbers are
   // published every `update_every_ns`.
   //
-  // `is_well`: its steps take no longer than they ought to. What rests on profiles ends by that, or by a newer profile:
-  // the engine, which sees none, does not miss it. `ledger`: of the job. Incidents keep what it says of their findings;
-  // that alone is news when it is the first time.
+  // A verdict about a host or a GPU, and no rank of it, opens nothing where an incident of the same family names a rank
+  // there: that holds as long as it is missing, and says more.
+  //
+  // `ledger`: of the job. Incidents keep what it says of their findings; that alone is news when it is the first time.
   std::vector<IncidentEvent> Apply(const std::string& job, const JobEngine::Conclusion& conclusion, int64_t wall_ns,
-                                   bool is_well = false, const SeenLedger& ledger = {});
+                                   const JobSight& sight = {}, const SeenLedger& ledger = {});
 
   // Ranks of `job` were profiled. A finding joins the open incident that names its culprits, or has its cause, or else
   // is of the whole job as the finding is; an observation joins the incident because of which profiles were taken. An
@@ -147,6 +160,8 @@ class IncidentBook {
   // A cause that is named more exactly than before ("node-1", then a rank of it) goes on as the same incident.
   void ContinueAs(const std::string& job, const std::string& cause,
                   const std::map<std::string, const Verdict*>& present);
+  // Leaves out of `present` what an open incident names more exactly, and gives the causes of those.
+  std::set<std::string> TakeLessExact(const std::string& job, std::map<std::string, const Verdict*>& present) const;
   std::optional<IncidentEvent> ApplyPresent(const Key& key, const Verdict& verdict, const SeenLedger& ledger,
                                             int64_t wall_ns);
   std::optional<IncidentEvent> ApplyAbsent(Entry& entry, int64_t wall_ns);

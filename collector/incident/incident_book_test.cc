@@ -95,6 +95,49 @@ TEST_F(IncidentBookTest, ACauseThatIsNamedMoreExactlyGoesOnAsTheSameIncident) {
               testing::ElementsAre(Kind::kResolved, Kind::kResolved));
 }
 
+TEST_F(IncidentBookTest, WhatNamesNoRankIsOfTheOpenIncidentThatDoes) {
+  const auto of_gpu = [](const char* device) {
+    Verdict verdict = Hang(-1, VerdictClass::kGpuFault);
+    verdict.culprits[0].device = device;
+    return verdict;
+  };
+  Verdict rank = Hang(3, VerdictClass::kGpuFault);
+  rank.culprits[0].gpu = 1;
+  IncidentBook book = NewBook();
+  book.Apply("job", Concluded({rank}), kStart);
+  EXPECT_THAT(book.Apply("job", Concluded({of_gpu("gpu1")}), kStart + 10 * kSecond), testing::IsEmpty());
+  EXPECT_THAT(book.Apply("job", Concluded({Hang(-1)}), kStart + 20 * kSecond), testing::IsEmpty());
+  EXPECT_THAT(book.Apply("job", Concluded({rank}), kStart + 30 * kSecond), testing::IsEmpty());
+  EXPECT_THAT(KindsOf(book.Apply("job", Concluded({rank, of_gpu("gpu2")}), kStart + 31 * kSecond)),
+              testing::ElementsAre(Kind::kOpened))
+      << "another GPU of the host";
+  Verdict elsewhere = Hang(-1);
+  elsewhere.culprits[0].host = "node-2";
+  EXPECT_THAT(KindsOf(book.Apply("job", Concluded({rank, of_gpu("gpu2"), elsewhere}), kStart + 32 * kSecond)),
+              testing::ElementsAre(Kind::kOpened));
+  book.Apply("job", Concluded({}), kStart + 40 * kSecond);
+  EXPECT_THAT(book.Apply("job", Concluded({}), kStart + 50 * kSecond), testing::SizeIs(3)) << "all are over";
+  EXPECT_THAT(KindsOf(book.Apply("job", Concluded({of_gpu("gpu1")}), kStart + 60 * kSecond)),
+              testing::ElementsAre(Kind::kOpened));
+}
+
+TEST_F(IncidentBookTest, WhatStoppedAJobHoldsWhileSomeOfItIsNotHeard) {
+  Verdict silence = Hang(-1, VerdictClass::kMachineUnreachable);
+  silence.culprits[0].host = "node-2";
+  IncidentBook book = NewBook();
+  book.Apply("job", Concluded({Hang(3)}), kStart);
+  const JobSight blind = {.is_blind = true};
+  EXPECT_THAT(KindsOf(book.Apply("job", Concluded({silence}), kStart + kSecond, blind)),
+              testing::ElementsAre(Kind::kOpened));
+  EXPECT_THAT(book.Apply("job", Concluded({silence}), kStart + 60 * kSecond, blind), testing::IsEmpty());
+  EXPECT_THAT(book.Apply("job", Concluded({Hang(3)}), kStart + 61 * kSecond, blind), testing::IsEmpty());
+  const auto heard = book.Apply("job", Concluded({Hang(3)}), kStart + 65 * kSecond, blind);
+  ASSERT_THAT(KindsOf(heard), testing::ElementsAre(Kind::kResolved));
+  EXPECT_EQ(heard[0].incident.verdict().class_(), "machine_unreachable") << "who is heard again is not awaited";
+  book.Apply("job", Concluded({}), kStart + 70 * kSecond);
+  EXPECT_THAT(KindsOf(book.Apply("job", Concluded({}), kStart + 74 * kSecond)), testing::ElementsAre(Kind::kResolved));
+}
+
 TEST_F(IncidentBookTest, SameVerdictAgainIsNoEvent) {
   IncidentBook book = NewBook();
   Verdict verdict = Hang(3);

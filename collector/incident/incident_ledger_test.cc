@@ -48,7 +48,7 @@ TEST_F(IncidentBookTest, AnIncidentTakesItsOwnLineOfTheLedger) {
   IncidentBook book = NewBook();
   const Verdict slow = SlowRank("node-1", 3), other = SlowRank("node-2", 9);
   const SeenLedger ledger = LedgerWith({slow, other}, 7);
-  const std::vector<IncidentEvent> events = book.Apply("job", Concluded({slow, Hang(5)}), kStart, false, ledger);
+  const std::vector<IncidentEvent> events = book.Apply("job", Concluded({slow, Hang(5)}), kStart, {}, ledger);
   ASSERT_EQ(events.size(), 2u);
   for (const IncidentEvent& event : events) {
     const bool has_line = event.incident.verdict().class_() == "compute_slow";
@@ -70,7 +70,7 @@ TEST_F(IncidentBookTest, ALineOfTheSameCauseIsItsLine) {
   throttled.verdict_class = VerdictClass::kClockThrottled;
   adapter.verdict_class = VerdictClass::kCommSlowTx;
   const SeenLedger ledger = LedgerWith({SlowRank("node-1", 3), SlowRank("node-1", 4)}, 7);
-  const auto events = book.Apply("job", Concluded({throttled, adapter}), kStart, false, ledger);
+  const auto events = book.Apply("job", Concluded({throttled, adapter}), kStart, {}, ledger);
   ASSERT_EQ(events.size(), 2u);
   for (const IncidentEvent& event : events) {
     EXPECT_EQ(event.incident.ledger_share().seconds(),
@@ -82,11 +82,11 @@ TEST_F(IncidentBookTest, ALedgerWithoutItsLineTakesNothingFromAnIncident) {
   IncidentBook book = NewBook();
   const Verdict slow = SlowRank("node-1", 3);
   EXPECT_EQ(book.Apply("job", Concluded({slow}), kStart).size(), 1u);
-  const auto first = book.Apply("job", Concluded({slow}), kStart + 6 * kSecond, false, LedgerWith({slow}, 7));
+  const auto first = book.Apply("job", Concluded({slow}), kStart + 6 * kSecond, {}, LedgerWith({slow}, 7));
   ASSERT_EQ(KindsOf(first), std::vector<Kind>{Kind::kUpdated}) << "that it has a line is news";
   EXPECT_EQ(first[0].incident.ledger_share().seen_wall_ns(), 7);
-  EXPECT_TRUE(book.Apply("job", Concluded({slow}), kStart + 12 * kSecond, false, LedgerWith({slow}, 8)).empty());
-  EXPECT_TRUE(book.Apply("job", Concluded({slow}), kStart + 18 * kSecond, false, LedgerWith({}, 9)).empty());
+  EXPECT_TRUE(book.Apply("job", Concluded({slow}), kStart + 12 * kSecond, {}, LedgerWith({slow}, 8)).empty());
+  EXPECT_TRUE(book.Apply("job", Concluded({slow}), kStart + 18 * kSecond, {}, LedgerWith({}, 9)).empty());
   const auto ended = book.EndJob("job", kStart + 20 * kSecond, wire::Incident::RESOLUTION_JOB_ENDED, "it ended");
   ASSERT_EQ(ended.size(), 1u);
   EXPECT_EQ(ended[0].incident.ledger_share().seconds(), 0.25);
@@ -96,7 +96,7 @@ TEST_F(IncidentBookTest, ALedgerWithoutItsLineTakesNothingFromAnIncident) {
 TEST_F(IncidentBookTest, WhatAnEarlierTimeTookIsForgottenWhenItComesBack) {
   IncidentBook book = NewBook();
   const Verdict slow = SlowRank("node-1", 3);
-  book.Apply("job", Concluded({slow}), kStart, false, LedgerWith({slow}, 7));
+  book.Apply("job", Concluded({slow}), kStart, {}, LedgerWith({slow}, 7));
   book.Apply("job", Concluded({}), kStart + 10 * kSecond);
   const auto resolved = book.Apply("job", Concluded({}), kStart + 20 * kSecond);
   ASSERT_EQ(KindsOf(resolved), std::vector<Kind>{Kind::kResolved});
@@ -114,10 +114,10 @@ TEST_F(IncidentBookTest, WhatRestsOnProfilesTakesItsLineToo) {
       {EvidenceKind::kCounter, WorkTakesLonger{.work = "data loading", .ranks = {1}, .compared = 4, .share = 0.2}}};
   ASSERT_EQ(book.AddProfile("job", {.findings = {loader}, .ranks = {0, 1, 2, 3}}, kStart).size(), 1u);
   const SeenLedger ledger = LedgerWith({loader}, 7);
-  const auto noted = book.Apply("job", Concluded({}), kStart + kSecond, false, ledger);
+  const auto noted = book.Apply("job", Concluded({}), kStart + kSecond, {}, ledger);
   ASSERT_EQ(KindsOf(noted), std::vector<Kind>{Kind::kNoted}) << "nobody is called a second time";
   EXPECT_EQ(noted[0].incident.ledger_share().seconds(), 0.25);
-  EXPECT_TRUE(book.Apply("job", Concluded({}), kStart + 2 * kSecond, false, ledger).empty());
+  EXPECT_TRUE(book.Apply("job", Concluded({}), kStart + 2 * kSecond, {}, ledger).empty());
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ class IncidentProfilesTest : public IncidentBookTest {
   }
 
   std::vector<IncidentEvent> Evaluate(std::vector<Verdict> verdicts, int64_t wall_ns, bool is_well = false) {
-    return book_.Apply(kJob, Concluded(std::move(verdicts)), wall_ns, is_well);
+    return book_.Apply(kJob, Concluded(std::move(verdicts)), wall_ns, {.is_well = is_well});
   }
 
   IncidentBook book_ = NewBook();

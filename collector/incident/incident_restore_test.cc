@@ -81,5 +81,25 @@ TEST_F(RestoreTest, OfTwoWithOneCauseTheNewerCounts) {
             newer.id());
 }
 
+// A job that stands is never judged to the end.
+TEST_F(RestoreTest, WhoIsHeardAgainIsNotUnreachableWhateverTheNewEngineHasJudged) {
+  Verdict silence = Hang(-1, VerdictClass::kMachineUnreachable);
+  IncidentBook before = NewBook();
+  const auto opened = before.Apply("job", Concluded({silence, Hang(3)}), kStart);
+  ASSERT_EQ(opened.size(), 2u);
+  IncidentBook book = NewBook();
+  book.Restore({opened[0].incident, opened[1].incident});
+  bool hears = false;
+  const JobSight sight = {.hears = [&](const std::string& host) { return hears && host == "node-1"; }};
+  for (int second = 1; second < 60; ++second) {
+    EXPECT_THAT(book.Apply("job", NotYetJudged({}), kStart + second * kSecond, sight), testing::IsEmpty());
+  }
+  hears = true;
+  book.Apply("job", NotYetJudged({}), kStart + 60 * kSecond, sight);
+  const auto events = book.Apply("job", NotYetJudged({}), kStart + 64 * kSecond, sight);
+  ASSERT_THAT(KindsOf(events), testing::ElementsAre(Kind::kResolved));
+  EXPECT_EQ(events[0].incident.verdict().class_(), "machine_unreachable");
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -111,6 +111,11 @@ bool AgentLedger::Rewind() {
   return true;
 }
 
+bool AgentLedger::IsBehindLoss(const Ticket& ticket) const {
+  MutexLock lock(mutex_);
+  return lost_from_ != 0 && ticket.sequence >= lost_from_;
+}
+
 bool AgentLedger::IsStale(const Ticket& ticket) const {
   MutexLock lock(mutex_);
   return ticket.epoch != epoch_ && FindPendingLocked(ticket) == pending_.size();

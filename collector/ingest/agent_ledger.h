@@ -97,6 +97,9 @@ class AgentLedger : public std::enable_shared_from_this<AgentLedger> {
   // so that the agent sends them again. True if there was anything to do.
   bool Rewind();
 
+  // Whether a slice of the report, or of one before it, was lost, and Rewind is still to come.
+  bool IsBehindLoss(const Ticket& ticket) const;
+
   // Whether the report belongs to what Rewind has forgotten.
   bool IsStale(const Ticket& ticket) const;
 

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "base/testing/sim_clock.h"
 #include "collector/alert/alert_sink.h"
 #include "collector/incident_index.h"
+#include "collector/ingest/agent_ledger.h"
 #include "collector/input_log.h"
 #include "collector/job_table.h"
 #include "collector/metrics.h"
@@ -28,13 +30,19 @@ namespace lockstep {
 class FakeLog final : public InputLog {
  public:
   bool Append(LogItem item) override {
-    if (!healthy_) return false;
-    entries.push_back(std::move(item.entry));
+    const AgentLedger::Ticket& ticket = item.ticket;
+    if (!healthy_ || (item.entry.has_input() && item.entry.input().job() == loses_job_)) {
+      if (ticket.ledger != nullptr) ticket.ledger->MarkLost(ticket);
+      return false;
+    }
+    if (ticket.ledger != nullptr) ticket.ledger->CompleteSlice(ticket);
+    if (item.entry.entry_case() != wire::CaptureEntry::ENTRY_NOT_SET) entries.push_back(std::move(item.entry));
     return true;
   }
   bool healthy() const override { return healthy_; }
 
   bool healthy_ = true;
+  std::optional<std::string> loses_job_;  // the inputs of that job
   std::vector<wire::CaptureEntry> entries;
 };
 

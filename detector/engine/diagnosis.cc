@@ -54,7 +54,6 @@
 #include "detector/structure/finding.h"
 #include "detector/structure/structural_verdicts.h"
 #include "detector/verdict/cost_limit.h"
-#include "detector/verdict/job_state.h"
 #include "detector/verdict/many_named.h"
 #include "detector/verdict/reason.h"
 #include "detector/verdict/trace_names.h"

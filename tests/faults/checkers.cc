@@ -76,12 +76,6 @@ bool DiskIllIn(const Sightings& seen, int64_t from_ns, int64_t to_ns, int64_t wa
   });
 }
 
-// A store that refused for so long that it lost slices: what is behind the loss may be in the log twice.
-bool MayBeTwice(const Sightings& seen, const WireRecord& record, uint64_t sequence) {
-  const auto told = record.told.lower_bound(sequence);
-  return told == record.told.end() || DiskIllIn(seen, told->second.opened_ns, told->second.at_ns, kAfterDiskNanos);
-}
-
 // An acknowledgement that the collector sent before it lost its power, and that came later, is of that life.
 bool MayBeLost(const Sightings& seen, const WireRecord& record, uint64_t sequence) {
   const auto told = record.told.lower_bound(sequence);
@@ -230,7 +224,7 @@ void CheckHistory(const Sightings& seen, HistoryStore& history, Violations& wron
     std::vector<uint64_t> doubled;
     for (const uint64_t sequence : record.sent) {
       const int count = found == logged.end() || found->second.count(sequence) == 0 ? 0 : found->second.at(sequence);
-      if (count > 1 && !MayBeTwice(seen, record, sequence)) doubled.push_back(sequence);
+      if (count > 1) doubled.push_back(sequence);
       if (count > 0 || sequence > record.acknowledged) continue;
       if (!MayBeLost(seen, record, sequence) && !DiedWithAgent(seen, agent.first, record, sequence))
         lost.push_back(sequence);

@@ -35,15 +35,17 @@ CollectorLife::CollectorLife(std::shared_ptr<SimulatedDisk> disk, const Random& 
       agents_(ToRegistryOptions(options_), clock_) {}
 
 absl::StatusOr<std::unique_ptr<CollectorLife>> CollectorLife::Start(const std::string& directory,
+                                                                    const StoreWriterOptions& writer,
                                                                     std::shared_ptr<SimulatedDisk> disk,
                                                                     const Random& random, const Sabotage& sabotage,
                                                                     WriteLedger& ledger) {
   std::unique_ptr<CollectorLife> life(new CollectorLife(std::move(disk), random));
-  RETURN_IF_ERROR(life->Open(directory, sabotage, ledger));
+  RETURN_IF_ERROR(life->Open(directory, writer, sabotage, ledger));
   return life;
 }
 
-absl::Status CollectorLife::Open(const std::string& directory, const Sabotage& sabotage, WriteLedger& ledger) {
+absl::Status CollectorLife::Open(const std::string& directory, const StoreWriterOptions& writer,
+                                 const Sabotage& sabotage, WriteLedger& ledger) {
   RocksStoreOptions store = ToStoreOptions(options_);
   store.directory = directory;
   store.env = env_.get();
@@ -51,7 +53,7 @@ absl::Status CollectorLife::Open(const std::string& directory, const Sabotage& s
   store_ = std::make_unique<SabotagedStore>(std::move(opened), sabotage, ledger);
   sinks_ = std::make_unique<AlertSinks>(PlainAlertRoutes(options_), clock_, random_, MemoryIn(*store_, metrics_));
   ASSIGN_OR_RETURN(access_, AccessControl::Open("", clock_, metrics_.access));
-  writer_ = std::make_unique<StoreWriter>(StoreWriterOptions(), *store_, metrics_, [this] { agents_.RewindLost(); });
+  writer_ = std::make_unique<StoreWriter>(writer, *store_, metrics_, [this] { agents_.RewindLost(); });
   outbox_ = std::make_unique<IncidentOutbox>(IncidentOutboxOptions(), *store_, *sinks_, metrics_);
   lookups_ = std::make_unique<QueryWorker>(kMaxWaitingLookups);
   router_ = std::make_unique<Router>(agents_, sources_, gpus_, *store_, *lookups_, metrics_, clock_);
@@ -70,7 +72,7 @@ absl::Status CollectorLife::StartShards() {
   if (const absl::Status status = RecoverSeries(logged, *store_); !status.ok()) {
     Log(LogLevel::kError, "the newest samples before the start may be missing", {{"error", status.ToString()}});
   }
-  RestoreNames(logged, clock_.MonotonicNanos(), *store_, router_->names());
+  RestoreNames(logged, clock_.MonotonicNanos(), *store_, router_->names(), router_->runs());
   for (size_t i = 0; i < static_cast<size_t>(options_.shards); ++i) StartShard(i, incidents, logged);
   std::vector<Shard*> shards;
   for (const auto& shard : shards_) shards.push_back(shard.get());
@@ -94,7 +96,11 @@ void CollectorLife::StartShard(size_t index, const std::vector<wire::Incident>& 
       [this](const std::string& host, const wire::Command& command) { return router_->Send(host, command); },
       nullptr,
       [this](const std::string& job, wire::Verdict& verdict) { gpus_.Name(job, verdict); },
-      [this] { return agents_.agents(); }};
+      [this] { return agents_.agents(); },
+      [this](const std::string& job, int64_t max_inputs, const JobTable::Visit& visit) {
+        if (!writer_->WaitWritten(kLogWaitNanos)) return absl::UnavailableError("the store is too slow");
+        return ReadRecentLog({.max_inputs = max_inputs}, job, clock_.WallNanos(), *store_, visit);
+      }};
   auto jobs = std::make_unique<JobTable>(job_options, clock_, outlets);
   jobs->Restore(past.incidents);
   shards_.push_back(std::make_unique<Shard>(

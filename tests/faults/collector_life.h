@@ -57,6 +57,7 @@ class CollectorLife {
   // The errors of the store. `directory` exists and stays empty: RocksDB's files are on `disk`. Borrows
   // `ledger`.
   static absl::StatusOr<std::unique_ptr<CollectorLife>> Start(const std::string& directory,
+                                                              const StoreWriterOptions& writer,
                                                               std::shared_ptr<SimulatedDisk> disk, const Random& random,
                                                               const Sabotage& sabotage, WriteLedger& ledger);
   // Ends in order.
@@ -77,7 +78,8 @@ class CollectorLife {
 
  private:
   CollectorLife(std::shared_ptr<SimulatedDisk> disk, const Random& random);
-  absl::Status Open(const std::string& directory, const Sabotage& sabotage, WriteLedger& ledger);
+  absl::Status Open(const std::string& directory, const StoreWriterOptions& writer, const Sabotage& sabotage,
+                    WriteLedger& ledger);
   absl::Status StartShards();
   void StartShard(size_t index, const std::vector<wire::Incident>& incidents, const std::vector<LoggedJob>& logged);
 

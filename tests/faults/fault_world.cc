@@ -59,9 +59,10 @@ ReceiverMood MoodOf(TroubleKind kind) {
 
 }  // namespace
 
-FaultWorld::FaultWorld(AgentReports& reports, const std::string& directory, const Sabotage& sabotage,
-                       const AgentSetup& setup, const Random& random)
+FaultWorld::FaultWorld(AgentReports& reports, const std::string& directory, const StoreWriterOptions& writer,
+                       const Sabotage& sabotage, const AgentSetup& setup, const Random& random)
     : directory_(directory),
+      writer_(writer),
       sabotage_(sabotage),
       random_(random),
       reports_{.mutex = {}, .reports = reports},
@@ -141,8 +142,8 @@ bool FaultWorld::MayServe(Life& life, CollectorLife& collector) {
 }
 
 void FaultWorld::RunLife(Life& life) {
-  auto collector =
-      CollectorLife::Start(directory_, life.disk, Random(static_cast<uint64_t>(life.machine)), sabotage_, ledger_);
+  auto collector = CollectorLife::Start(directory_, writer_, life.disk, Random(static_cast<uint64_t>(life.machine)),
+                                        sabotage_, ledger_);
   if (!collector.ok()) {
     Trace(absl::StrCat("collector ", life.machine, " does not start: ", collector.status().ToString()));
     MutexLock lock(mutex_);

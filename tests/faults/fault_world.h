@@ -16,6 +16,7 @@
 #include "absl/types/span.h"
 #include "base/mutex.h"
 #include "base/random.h"
+#include "collector/store_writer.h"
 #include "sim/capture/agent_reports.h"
 #include "tests/faults/checkers.h"
 #include "tests/faults/collector_life.h"
@@ -35,8 +36,8 @@ class FaultWorld {
     size_t outbox_bytes = 0;
   };
 
-  FaultWorld(AgentReports& reports, const std::string& directory, const Sabotage& sabotage, const AgentSetup& setup,
-             const Random& random);
+  FaultWorld(AgentReports& reports, const std::string& directory, const StoreWriterOptions& writer,
+             const Sabotage& sabotage, const AgentSetup& setup, const Random& random);
   ~FaultWorld();
   FaultWorld(const FaultWorld&) = delete;
   FaultWorld& operator=(const FaultWorld&) = delete;
@@ -101,6 +102,7 @@ class FaultWorld {
   bool IsAtRest();
 
   const std::string directory_;
+  const StoreWriterOptions writer_;
   const Sabotage sabotage_;
   Random random_;
   WireRecords wire_;

@@ -28,6 +28,7 @@
 #include "base/testing/temporary_directory.h"
 #include "collector/store/history_store.h"
 #include "collector/store/rocks_store.h"
+#include "collector/store_writer.h"
 #include "collector/warm_start.h"
 #include "proto/capture.pb.h"
 #include "proto/incident.pb.h"
@@ -272,7 +273,7 @@ TEST(LongOutageTest, WhatAnHourWithoutACollectorSawArrivesInOrderOnceAndAtItsOwn
     setup.spool_bytes = kSpoolBytes;
     setup.adds = AddTick;
     const std::string history = (directory.path() / "history").string();
-    FaultWorld world(reports, history, Sabotage(), setup, Random(1));
+    FaultWorld world(reports, history, StoreWriterOptions(), Sabotage(), setup, Random(1));
     const Trouble collector{.kind = TroubleKind::kKillCollector, .at_ns = kGoneAtNanos, .length_ns = kHourNanos};
     const Trouble agent{.kind = TroubleKind::kKillAgent, .at_ns = kAgentKilledAtNanos, .length_ns = kAgentGoneNanos};
     world.Run({collector, agent}, kTicks * kReportIntervalNanos);

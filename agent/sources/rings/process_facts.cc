@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "agent/kubelet/pod_table.h"
 #include "agent/sources/rings/process_exit.h"
@@ -47,6 +48,13 @@ T FromTable(const T (&table)[kSize], size_t index) {
   return index < kSize ? table[index] : table[0];
 }
 
+// Whether the name of a job is that of where its processes meet (agent/recorder/job_identity.h): it ends in a port.
+bool NamesMeetingPlace(absl::string_view job) {
+  const size_t colon = job.rfind(':');
+  if (colon == absl::string_view::npos || colon + 1 == job.size()) return false;
+  return job.find_first_not_of("0123456789", colon + 1) == absl::string_view::npos;
+}
+
 wire::ProcessState ToProcessState(const absl::optional<ProcessStat>& process) {
   if (!process.has_value()) return wire::PROCESS_STATE_GONE;
   for (const ProcessStateRow& row : kProcessStates) {
@@ -79,6 +87,15 @@ void AppendEnd(const ProcessExit& end, const ReadingTime& time, wire::ProcessEnd
   to.set_uncertain_ns(end.uncertain_ns);
 }
 
+// What tells one run at a meeting place from the next; other names tell that themselves.
+void AppendRun(const ring::RingHeader& header, const FollowedRing& ring, const ReadingTime& time,
+               wire::ProcessReport& to) {
+  if (!NamesMeetingPlace(ring.job)) return;
+  to.set_recorded_ns(time.Since(header.opened_at_ns));
+  to.set_launcher_pid(ring.launcher.pid);
+  to.set_launcher_start_ticks(ring.launcher.start_ticks);
+}
+
 void AppendNcclStatus(const ring::RingHeader& header, const RingSnapshot& snapshot, wire::NcclRecorderStatus& to) {
   to.set_library_version(header.library_version);
   to.set_abi_version(header.abi_version);
@@ -108,6 +125,7 @@ void AppendProcessFacts(const ring::RingHeader& header, const FollowedRing& ring
   to.set_gpu_pci_address(NormalizePciAddress(RingText(header.gpu_pci_address)));
   AppendPod(ring, to);
   to.set_uid(ring.owner);
+  AppendRun(header, ring, time, to);
   to.set_recorder(FromTable(kRecorderKinds, header.recorder_kind));
   to.set_state(ToProcessState(ring.process));
   to.set_recorder_state(FromTable(kRecorderStates, snapshot.state));

@@ -46,6 +46,23 @@ TEST_F(ProcessFactsTest, WhoItIsComesFromTheRingAndFromWhereItLies) {
   EXPECT_EQ(Facts().pid(), 4711) << "as the host sees it";
 }
 
+TEST_F(ProcessFactsTest, WhereTheNameIsAMeetingPlaceTheLauncherAndTheAgeTellRunsApart) {
+  ring_.launcher = {4000, 77};
+  header_.opened_at_ns = 400;
+  EXPECT_FALSE(Facts().has_recorded_ns());
+  EXPECT_EQ(Facts().launcher_pid(), 0) << "no byte for who has a name";
+  for (const char* name : {"torch-node-1:29500", "slurm-7.node-1:29500"}) {
+    ring_.job = name;
+    EXPECT_EQ(Facts().recorded_ns(), 600) << name;
+    EXPECT_EQ(Facts().launcher_pid(), 4000);
+    EXPECT_EQ(Facts().launcher_start_ticks(), 77u);
+  }
+  for (const char* name : {"torch-run:", "a:b", "torch-run"}) {
+    ring_.job = name;
+    EXPECT_FALSE(Facts().has_recorded_ns()) << name;
+  }
+}
+
 TEST_F(ProcessFactsTest, StatesOfProcOnesThatAreNotKnownIncluded) {
   const auto state_of = [&](char letter) {
     ring_.process->state = letter;

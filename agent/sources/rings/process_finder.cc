@@ -48,6 +48,12 @@ ProcessFinder::Result ProcessFinder::Look(int32_t host_pid, uint64_t start_ticks
   return {Answer::kFound, host_pid, *stat};
 }
 
+ProcessFinder::Launcher ProcessFinder::LauncherOf(const ProcessStat& process) const {
+  const absl::StatusOr<ProcessStat> parent = ReadProcessStat(root_, process.parent);
+  if (!parent.ok()) return {};
+  return {process.parent, parent->start_ticks};
+}
+
 ProcessFinder::Result ProcessFinder::LookInNamespaces(int32_t pid, uint64_t start_ticks) const {
   const auto [begin, end] = host_pids_.equal_range(pid);
   for (auto candidate = begin; candidate != end; ++candidate) {

@@ -55,6 +55,13 @@ class ProcessFinder {
   // One that was found before, by its pid on the host: kGone as soon as it is, without a scan.
   Result Look(int32_t host_pid, uint64_t start_ticks) const;
 
+  // The parent of one that was found, if it is still there.
+  struct Launcher {
+    int32_t pid = 0;  // on the host; 0 = not known
+    uint64_t start_ticks = 0;
+  };
+  Launcher LauncherOf(const ProcessStat& process) const;
+
   // As whom a process runs, by its pid on the host.
   absl::StatusOr<ProcessUids> Uids(int32_t host_pid) const { return ReadProcessUids(root_, host_pid); }
 

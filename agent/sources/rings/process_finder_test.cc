@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "agent/rooted_fs.h"
+#include "agent/sources/rings/process_stat.h"
 #include "base/testing/status_matchers.h"
 #include "base/testing/temporary_directory.h"
 
@@ -60,6 +61,16 @@ TEST_F(ProcessFinderTest, OnTheHostThePidIsEnough) {
   EXPECT_EQ(result.host_pid, 500);
   EXPECT_EQ(result.stat.state, 'R');
   EXPECT_EQ(finder.scans(), 0u);
+}
+
+TEST_F(ProcessFinderTest, TheLauncherIsTheParentWhileItIsThere) {
+  AddProcess(500, "500", kTicks);  // a child of 1
+  ProcessFinder finder = MakeFinder();
+  const ProcessStat process = finder.Find(500, kTicks, 1).stat;
+  EXPECT_EQ(finder.LauncherOf(process).pid, 0);
+  AddProcess(1, "1", 3);
+  EXPECT_EQ(finder.LauncherOf(process).pid, 1);
+  EXPECT_EQ(finder.LauncherOf(process).start_ticks, 3u);
 }
 
 TEST_F(ProcessFinderTest, InAContainerTheNamespaceAndTheStartTimeDecide) {

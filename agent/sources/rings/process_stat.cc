@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "agent/text_fields.h"
 #include "base/status_macros.h"
@@ -13,6 +14,7 @@ namespace {
 constexpr size_t kMaxStatBytes = 4096;
 
 // Numbers of fields as in proc(5), counted from 1.
+constexpr int kParentField = 4;
 constexpr int kUserTicksField = 14;
 constexpr int kSystemTicksField = 15;
 constexpr int kStartTicksField = 22;
@@ -29,8 +31,9 @@ absl::StatusOr<ProcessStat> ParseProcessStat(absl::string_view text) {
   if (state.size() != 1) return absl::InvalidArgumentError("stat: no state");
   ProcessStat stat;
   stat.state = state[0];
-  for (int field = 4; field <= kStartTicksField; ++field) {
+  for (int field = kParentField; field <= kStartTicksField; ++field) {
     const absl::string_view word = TakeField(rest);
+    if (field == kParentField && !absl::SimpleAtoi(word, &stat.parent)) stat.parent = 0;
     if (field != kUserTicksField && field != kSystemTicksField && field != kStartTicksField) continue;
     const absl::optional<uint64_t> number = ParseCount(word);
     if (!number.has_value()) return absl::InvalidArgumentError(absl::StrCat("stat: field ", field, " is no number"));

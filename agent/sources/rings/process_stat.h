@@ -14,6 +14,7 @@ namespace lockstep {
 // Plain value; thread-compatible.
 struct ProcessStat {
   char state = '?';          // R, S, D, T, t, Z, X, I
+  int32_t parent = 0;        // its pid
   uint64_t cpu_ticks = 0;    // user and system time, in clock ticks
   uint64_t start_ticks = 0;  // since boot, in clock ticks; with the pid, unique on the host
   int exit_status = 0;       // of a zombie, as of wait(2); 0 also for whoever may not look at the process

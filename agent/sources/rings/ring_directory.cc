@@ -379,6 +379,8 @@ void RingDirectory::FindProcess(int64_t now_ns, FollowedRing* ring) {
   ring->process = result.stat;
   if (result.answer != ProcessFinder::Answer::kFound) return;
   ring->host_pid = result.host_pid;
+  // Once: who outlives its launcher has another parent.
+  if (ring->alive_at_ns == 0) ring->launcher = finder_.LauncherOf(result.stat);
   if (result.stat.state == 'Z') return NoteEnd(now_ns, ring);
   ring->alive_at_ns = now_ns;
   exits_.Add(ring->host_pid, now_ns);

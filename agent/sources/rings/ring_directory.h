@@ -58,6 +58,7 @@ struct FollowedRing {
   int64_t alive_at_ns = 0;              // when it was last seen alive; 0 = never
   absl::optional<ProcessExit> end;      // of a process that is gone or a zombie
   int32_t host_pid = 0;                 // as the host sees it; 0 = not known
+  ProcessFinder::Launcher launcher;     // when it was first found
   Pod pod;                              // without a name = in none, or not known
   bool is_pod_known = false;            // false = it may still turn out
   int64_t find_pod_ns = 0;              // not before; while it is not known
