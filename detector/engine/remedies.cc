@@ -79,7 +79,8 @@ std::vector<double> GivenBackLast(const TraceAnalysis& analysis, const FoundSlow
     std::sort(others.begin(), others.end());
     others.erase(std::unique(others.begin(), others.end()), others.end());
     const std::vector<JointGain> gains = GainsTogether(analysis, ailments.all, {others, numbers[i]});
-    if (!gains.empty()) last[i] = gains[1].together_seconds - gains[0].together_seconds;
+    if (gains.empty() || gains[1].steps == 0) continue;
+    last[i] = gains[1].together_seconds - gains[0].together_seconds;
   }
   return last;
 }

@@ -59,7 +59,7 @@ double GivenBackTogether(const TraceAnalysis& analysis, const FoundSlowness& fou
                          const std::vector<Verdict>& verdicts, const std::vector<LedgerLine>& lines);
 
 // By verdict, seconds per usual step that removing all that it names gives back when all that the others name is gone;
-// negative where no replay tells.
+// negative where no replay tells, or none of a step in which it is there.
 std::vector<double> GivenBackLast(const TraceAnalysis& analysis, const FoundSlowness& found,
                                   const std::vector<Verdict>& verdicts);
 

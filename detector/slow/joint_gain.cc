@@ -66,6 +66,8 @@ std::vector<JointGain> GainsTogether(const TraceAnalysis& analysis, absl::Span<c
                                                     CounterfactualOf(ailments, beginnings[i], step));
       gains[i].alone_seconds += std::max(0.0, recorded - alone);
       gains[i].together_seconds += std::max(0.0, recorded - together);
+      const auto is_there = [&](size_t number) { return ailments[number].IsIn(step); };
+      gains[i].steps += std::any_of(removals[i].begin(), removals[i].end(), is_there) ? 1 : 0;
     }
   }
   if (replayed == 0) return {};

@@ -28,6 +28,7 @@ inline constexpr size_t kMaxJointOperations = 12'000'000;
 struct JointGain {
   double alone_seconds = 0;
   double together_seconds = 0;  // never less than of the one before it
+  size_t steps = 0;             // replayed, in which any of its ailments is there
 };
 
 // By removal, each of which takes away some of the ailments: numbers that rise. Empty where no step can be replayed.
