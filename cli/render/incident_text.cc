@@ -50,10 +50,10 @@ std::string CostSentence(const wire::Verdict& verdict) {
   if (JobStandsStill(verdict)) return "The job makes no progress while this lasts: all of its machines wait.";
   const wire::Cost& cost = verdict.cost();
   if (cost.slowdown_fraction() == 0 && cost.seconds_per_step() == 0 && cost.hidden_fraction() == 0) return "Not known.";
-  std::string text = absl::StrFormat(
-      "Removing the cause gives back %s of every step (%s); %s of the steps since onset are affected.",
-      SecondsText(cost.seconds_per_step()), PercentText(cost.slowdown_fraction()),
-      PercentText(cost.steps_affected_fraction()));
+  std::string text =
+      absl::StrFormat("Removing the cause gives back %s of every step (%s); %s of the steps since onset are affected.",
+                      SecondsText(cost.seconds_per_step()), PercentText(cost.slowdown_fraction()),
+                      PercentText(cost.steps_affected_fraction()));
   if (cost.hidden_fraction() > 0) {
     absl::StrAppendFormat(&text, " %s more is its part of what other findings hide now.",
                           PercentText(cost.hidden_fraction()));

@@ -408,7 +408,8 @@ Judgement Judge(const JobEvidence& evidence, const DiagnosisOptions& options) {
       judgement.why_not_judged.has_value() ? judgement.why_not_judged : judgement.left_out;
   const bool judged = !unsaid.has_value() && !hangs.open_question.has_value();
   report.state = judged ? JobState::kHealthy : JobState::kUnknown;
-  AddLedger(analysis, slowness, longer_steps.has_value() ? longer_steps : FindFewWaited(analysis.steps, options.min_cost),
+  AddLedger(analysis, slowness,
+            longer_steps.has_value() ? longer_steps : FindFewWaited(analysis.steps, options.min_cost),
             CostLimit(options.min_cost, options.told), options.remedies, &report);
   const PlaceTable places = AllPlaces(evidence, options);
   AddCounters(evidence.metrics,

@@ -207,9 +207,8 @@ bool StandingFindings::Take(const LookResult& look) {
                                    .settled_at_step = has_past ? look.newest_step : -1});
     look_soon = true;
   }
-  explains_ = std::any_of(findings_.begin(), findings_.end(), [](const auto& entry) {
-    return entry.second.told && entry.second.verdict.cost.any();
-  });
+  explains_ = std::any_of(findings_.begin(), findings_.end(),
+                          [](const auto& entry) { return entry.second.told && entry.second.verdict.cost.any(); });
   return look_soon;
 }
 

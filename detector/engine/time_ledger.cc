@@ -133,7 +133,8 @@ size_t LeastNormal(size_t steps) { return static_cast<size_t>(std::ceil(kLeastNo
 // that are far longer still are no level of their own.
 size_t FirstLonger(absl::Span<const double> rising, size_t least) {
   const TwoLevels levels = SplitTwoLevels(rising);
-  const bool two = levels.higher - levels.lower > kMinSignificance * levels.within && rising.size() - levels.at >= kMinPast;
+  const bool two =
+      levels.higher - levels.lower > kMinSignificance * levels.within && rising.size() - levels.at >= kMinPast;
   return two ? levels.at : FirstApart(rising, least, kMinPast);
 }
 
@@ -270,9 +271,9 @@ void HideCosts(const TimeLedger& ledger, const std::vector<Remedy>& remedies, st
     cost.hidden_fraction = part - cost.slowdown_fraction;
     cost.seconds_per_step *= left;
     if (ledger.scale * left > 1 - kWorthSaying) continue;
-    verdict.evidence.push_back({EvidenceKind::kWhatIf, SharedCost{.now_share = cost.slowdown_fraction,
-                                                                  .beside_share = part / ledger.scale,
-                                                                  .part_share = part}});
+    verdict.evidence.push_back(
+        {EvidenceKind::kWhatIf,
+         SharedCost{.now_share = cost.slowdown_fraction, .beside_share = part / ledger.scale, .part_share = part}});
   }
 }
 

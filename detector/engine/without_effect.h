@@ -1,9 +1,9 @@
 // Accusations whose removal would give nothing back.
 //
-// A cause may cost much in a replay without all other causes (counterfactual_gain.h), although these are too cheap to be
-// told of: then whoever mends all that is told gains nothing by it. So what hides behind others has to give back half of
-// the limit (CostLimit) when all else that is told is gone. Of several that are equally slow each does. One that is told
-// by its whole event, too cheap by itself, is left. Pure.
+// A cause may cost much in a replay without all other causes (counterfactual_gain.h), although these are too cheap to
+// be told of: then whoever mends all that is told gains nothing by it. So what hides behind others has to give back
+// half of the limit (CostLimit) when all else that is told is gone. Of several that are equally slow each does. One
+// that is told by its whole event, too cheap by itself, is left. Pure.
 
 #ifndef LOCKSTEP_DETECTOR_ENGINE_WITHOUT_EFFECT_H_
 #define LOCKSTEP_DETECTOR_ENGINE_WITHOUT_EFFECT_H_

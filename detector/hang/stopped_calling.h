@@ -3,10 +3,11 @@
 // Behind a transfer that is stuck, hosts go on calling until their queue is full or the step ends: members of one
 // communicator come to rest at the same call, or nearly. One that has called far less, with less in flight than any of
 // them, or half as much, stopped by itself: its process is dead or was halted, and with it the thread that carries its
-// data. So did one that has called less and of whose calls its GPU has begun fewer than any other: both stand still. A healthy process that merely waits elsewhere would let the operation end. Only members of the stuck
-// communicator are compared, by what they call there and in communicators that all of them share: an operation
-// elsewhere keeps hosts at different places. A process that is known to run is left out: it may wait for a result that
-// it prints. Cost O(communicators x members). Pure.
+// data. So did one that has called less and of whose calls its GPU has begun fewer than any other: both stand still. A
+// healthy process that merely waits elsewhere would let the operation end. Only members of the stuck communicator are
+// compared, by what they call there and in communicators that all of them share: an operation elsewhere keeps hosts at
+// different places. A process that is known to run is left out: it may wait for a result that it prints. Cost
+// O(communicators x members). Pure.
 
 #ifndef LOCKSTEP_DETECTOR_HANG_STOPPED_CALLING_H_
 #define LOCKSTEP_DETECTOR_HANG_STOPPED_CALLING_H_

@@ -249,8 +249,8 @@ class LinkSearch {
     for (const PathCause& cause : Vote(for_good, lasting.paths)) {
       if (IsOnePlace(cause)) AddLasting(cause);
     }
-    // What is slow half of the time looks lasting on some of its paths and passing on others, and what is so on some may
-    // tell whom of a group the others are slow by: these vote again, together.
+    // What is slow half of the time looks lasting on some of its paths and passing on others, and what is so on some
+    // may tell whom of a group the others are slow by: these vote again, together.
     const auto ever = [](const SlowPath& path) { return path.slow || path.at_times; };
     for (const PathCause& cause : FarSlower(ever).causes) AddAny(cause);
     for (const PathCause& cause : Vote(ever, {})) AddAny(cause);
@@ -340,7 +340,8 @@ class LinkSearch {
   }
 
   // On the paths that are not explained yet. `without`: by path, 1 = it has no vote; empty = all have.
-  std::vector<PathCause> Vote(absl::FunctionRef<bool(const SlowPath&)> is_slow, const std::vector<char>& without) const {
+  std::vector<PathCause> Vote(absl::FunctionRef<bool(const SlowPath&)> is_slow,
+                              const std::vector<char>& without) const {
     std::vector<VotePath> paths;
     std::vector<int32_t> path_of;
     for (size_t path = 0; path < table_.paths.size(); ++path) {
