@@ -80,16 +80,19 @@ void JoinManyOfOneKind(std::vector<PathCause>* causes) {
 
 void JoinManyLinks(absl::FunctionRef<bool(int32_t host)> is_slow, std::vector<PathCause>* causes) {
   constexpr PathCauseKind kKind = PathCauseKind::kLink;
+  if (CountOf(kKind, *causes) > kFewCauses) LeaveEchoes(kKind, causes);
   if (CountOf(kKind, *causes) <= kFewCauses) return;
   PathCause part{.kind = PathCauseKind::kFabric};
-  std::set<int32_t> side;
+  std::set<int32_t> side, ends;
   for (const PathCause& link : *causes) {
     if (link.kind != kKind) continue;
     const bool first = is_slow(link.hosts[0]), second = is_slow(link.hosts[1]);
-    if (first == second) return;
+    part.told_apart = part.told_apart && first != second;
     side.insert(link.hosts[first ? 0 : 1]);
+    ends.insert(link.hosts.begin(), link.hosts.end());
     Join(&part, link);
   }
+  if (!part.told_apart) side = std::move(ends);
   part.ranks.clear();
   part.hosts.assign(side.begin(), side.end());
   std::erase_if(*causes, [](const PathCause& cause) { return cause.kind == kKind; });
