@@ -34,6 +34,16 @@ TEST(WithoutEffectTest, WhoGivesNothingBackWhenAllElseIsGoneIsNotAccused) {
   EXPECT_EQ(Kept({Slow(1, 0.05), Slow(2, 0.05)}, {0.01, 0.0}), 0U);
 }
 
+TEST(WithoutEffectTest, WhereTheJobHasLostNothingNobodyIsToBlameWhoGivesNothingBack) {
+  std::vector<Verdict> verdicts = {Slow(1, 0.05), Slow(2, 0.05)};
+  TimeLedger ledger = LedgerOf(verdicts);
+  ledger.scale = 0;
+  for (LedgerLine& line : ledger.lines) line.seconds = 0;
+  DropWithoutEffect({0.0, 0.04}, ledger, CostLimit(kMinCost), &verdicts);
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].culprits[0].rank, 2);
+}
+
 TEST(WithoutEffectTest, OfTwoThatHideBehindOneAnotherBothAreToMend) {
   EXPECT_EQ(Kept({Slow(1, 0.2), Slow(2, 0.2)}, {0.2, 0.2}), 2U);
 }
