@@ -20,6 +20,8 @@ enum class Runs {
   kGroup,       // each group of a set is a job
   kCluster,     // it holds several runs
   kMpirun,      // where it was started: its id is 16 bits of a hash of host and pid
+  kIndexed,     // a pod whose processes are a job by themselves, by its index
+  kOrdinal,     // the same, by the number at the end of its name, which is not part of the set's
 };
 // Where a job id may come from, best first. `prefix` keeps ids of different launchers from colliding; what the user
 // chose is taken as it is.
@@ -40,7 +42,8 @@ constexpr JobVariable kJobVariables[] = {
     {"LOCKSTEP_LEADERWORKERSET", "k8s-", true, Runs::kGroup},
     {"LOCKSTEP_VOLCANO_JOB", "k8s-", true, Runs::kOne},
     {"LOCKSTEP_RAY_CLUSTER", "k8s-", true, Runs::kCluster},
-    {"LOCKSTEP_KUBERNETES_JOB", "k8s-", true, Runs::kOne},
+    {"LOCKSTEP_KUBERNETES_JOB", "k8s-", true, Runs::kIndexed},
+    {"LOCKSTEP_STATEFULSET_POD", "k8s-", true, Runs::kOrdinal},
     {kRunId, "torch-", true, Runs::kOne},
     {kMpirunId, "mpi-", false, Runs::kMpirun},
     {"PMIX_NAMESPACE", "mpi-", false, Runs::kOne},
@@ -84,6 +87,21 @@ bool IsOfThisMachine(const char* address) {
                      [address](const char* local) { return strncmp(address, local, strlen(local)) == 0; });
 }
 
+// Whether all ranks of the job are on this node, or in this pod.
+bool IsOfOnePlace(GetEnvironment get) {
+  const int32_t world = Number(get, "WORLD_SIZE"), mpi_world = Number(get, "OMPI_COMM_WORLD_SIZE");
+  if (mpi_world > 0) return mpi_world == Number(get, "OMPI_COMM_WORLD_LOCAL_SIZE");
+  return world == 1 || (world > 0 && world == Number(get, "LOCAL_WORLD_SIZE"));
+}
+
+// The number at the end of "NAME-NUMBER"; "" if there is none.
+const char* OrdinalOf(const char* name) {
+  const char* const last = strrchr(name, '-');
+  if (last == nullptr || last == name) return "";
+  const size_t digits = strspn(last + 1, "0123456789");
+  return digits > 0 && last[1 + digits] == '\0' ? last + 1 : "";
+}
+
 // What an id of a pod is unique in, with a slash; "" outside of Kubernetes.
 struct Namespace {
   char text[64] = {};
@@ -122,11 +140,13 @@ struct MeetingPlace {
 struct Run {
   char text[sizeof(JobIdentity::job)] = {};  // "" = there is one alone, or nobody knows
 
-  Run(const Surroundings& surroundings, Runs runs) {
+  Run(const Surroundings& surroundings, Runs runs, const char* id) {
     if (runs == Runs::kAllocation) ReadAllocation(surroundings);
     if (runs == Runs::kCluster) ReadTorchrun(surroundings);
     if (runs == Runs::kGroup) Set(Text(surroundings.get, "LOCKSTEP_LEADERWORKERSET_GROUP"));
     if (runs == Runs::kMpirun) ReadMpirun(surroundings.get);
+    if (runs == Runs::kIndexed && IsOfOnePlace(surroundings.get)) Set(Text(surroundings.get, "JOB_COMPLETION_INDEX"));
+    if (runs == Runs::kOrdinal && IsOfOnePlace(surroundings.get)) Set(OrdinalOf(id));
   }
 
  private:
@@ -171,9 +191,12 @@ bool ReadJobOfLauncher(const Surroundings& surroundings, JobIdentity* identity) 
   for (const JobVariable& variable : kJobVariables) {
     const char* id = Text(surroundings.get, variable.name);
     if (id == nullptr || strcmp(id, kNoRunId) == 0) continue;
-    const Run run(surroundings, variable.runs);
-    snprintf(identity->job, sizeof(identity->job), "%s%s%s%s%s", variable.prefix,
-             variable.in_namespace ? Namespace(surroundings).text : "", id, run.text[0] == '\0' ? "" : ".", run.text);
+    const Run run(surroundings, variable.runs, id);
+    const size_t ordinal = variable.runs == Runs::kOrdinal ? strlen(OrdinalOf(id)) : 0;
+    const size_t length = strlen(id) - (ordinal > 0 ? ordinal + 1 : 0);
+    snprintf(identity->job, sizeof(identity->job), "%s%s%.*s%s%s", variable.prefix,
+             variable.in_namespace ? Namespace(surroundings).text : "", static_cast<int>(length), id,
+             run.text[0] == '\0' ? "" : ".", run.text);
     return true;
   }
   return false;

@@ -237,6 +237,31 @@ TEST(JobIdentity, PodsAreToldByTheDownwardApi) {
       << "a cluster has several jobs";
 }
 
+TEST(JobIdentity, PodsThatAreAJobEachAreToldApartByTheirNumber) {
+  const auto job = [](const Environment& environment) { return std::string(Read(environment).job); };
+  const auto with = [](const Environment& pod, std::initializer_list<Environment::value_type> more) {
+    Environment environment = more;
+    environment.insert(pod.begin(), pod.end());
+    environment.emplace("KUBERNETES_SERVICE_HOST", "10.96.0.1");
+    return environment;
+  };
+  const Environment indexed = {{"LOCKSTEP_KUBERNETES_JOB", "sweep"}, {"JOB_COMPLETION_INDEX", "3"}};
+  const Environment replica = {{"LOCKSTEP_STATEFULSET_POD", "sweep-3"}};
+  for (const Environment& pod : {indexed, replica}) {
+    EXPECT_EQ(job(with(pod, {{"WORLD_SIZE", "8"}, {"LOCAL_WORLD_SIZE", "8"}})), "k8s-team-a/sweep.3");
+    EXPECT_EQ(job(with(pod, {{"WORLD_SIZE", "1"}})), "k8s-team-a/sweep.3");
+    EXPECT_EQ(job(with(pod, {{"OMPI_COMM_WORLD_SIZE", "4"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}})),
+              "k8s-team-a/sweep.3");
+    EXPECT_EQ(job(with(pod, {{"WORLD_SIZE", "16"}, {"LOCAL_WORLD_SIZE", "8"}})), "k8s-team-a/sweep");
+    EXPECT_EQ(job(with(pod, {{"OMPI_COMM_WORLD_SIZE", "8"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}})), "k8s-team-a/sweep");
+    EXPECT_EQ(job(with(pod, {{"WORLD_SIZE", "16"}})), "k8s-team-a/sweep") << "nobody says that it is alone";
+  }
+  EXPECT_EQ(job(with({{"LOCKSTEP_KUBERNETES_JOB", "sweep"}}, {{"WORLD_SIZE", "1"}})), "k8s-team-a/sweep");
+  for (const char* odd : {"sweep", "sweep-", "-3", "sweep-3a"}) {
+    EXPECT_EQ(job(with({{"LOCKSTEP_STATEFULSET_POD", odd}}, {{"WORLD_SIZE", "1"}})), std::string("k8s-team-a/") + odd);
+  }
+}
+
 TEST(JobIdentity, ALongJobIdIsCut) {
   const JobIdentity identity = Read({{"LOCKSTEP_JOB_ID", std::string(1000, 'j')}});
   EXPECT_EQ(std::string(identity.job), std::string(sizeof(identity.job) - 1, 'j'));

@@ -32,6 +32,23 @@ AlertBacklogOptions BacklogOptions(const AlertCourierOptions& options) {
   return backlog;
 }
 
+// Newer numbers of an incident, and not what a receiver wants to have repeated: that has no number in history.
+bool IsUpdate(const AlertBacklog::Waiting& waiting) {
+  return waiting.event.kind == IncidentEvent::Kind::kUpdated && !(waiting.numbers.empty() && waiting.tickets.empty());
+}
+
+// Whether what changed meanwhile is again as it was told: nobody has to read it once more.
+bool SaysTheSame(wire::Incident told, wire::Incident now) {
+  for (wire::Incident* incident : {&told, &now}) {
+    incident->clear_updated_wall_ns();
+    incident->clear_transitions();
+    incident->mutable_verdict()->clear_first_step();
+    incident->mutable_verdict()->clear_last_step();
+    incident->mutable_verdict()->clear_last_seen_ns();
+  }
+  return told.SerializeAsString() == now.SerializeAsString();
+}
+
 }  // namespace
 
 void AlertCourierStats::Add(const AlertCourierStats& other) {
@@ -189,6 +206,9 @@ void AlertCourier::Deliver() {
       if (told->is_open) context.before = &before;
     }
   }
+  if (context.before != nullptr && IsUpdate(waiting) && SaysTheSame(before, waiting.event.incident)) {
+    return PassOver();
+  }
   AlertEndpoint::Answer answer = endpoint_->Send(waiting.event, context);
   next_ns_ =
       clock_.MonotonicNanos() + std::min(ProtocolOf(options_.receiver.type).least_gap_ns, options_.longest_gap_ns);
@@ -245,6 +265,15 @@ void AlertCourier::Conclude(const AnswerVerdict& verdict, const AlertBacklog::Wa
     stats_.failed += verdict.outcome == Outcome::kRefused ? 1 : 0;
   }
   // A process that dies between the answer and this line tells the receiver twice rather than never.
+  if (!gone.empty()) on_done_(gone);
+}
+
+void AlertCourier::PassOver() {
+  std::vector<uint64_t> gone;
+  {
+    MutexLock lock(mutex_);
+    gone = backlog_.EndSending(clock_.MonotonicNanos(), "");
+  }
   if (!gone.empty()) on_done_(gone);
 }
 

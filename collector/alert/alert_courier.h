@@ -131,6 +131,8 @@ class AlertCourier {
   void Deliver();
   void TryLater(const AlertEndpoint::Answer& answer, const AlertBacklog::Waiting& waiting);
   // Taken or given up. `thread`: in which it was sent; "" = in none.
+  // What is being sent says nothing that the receiver has not read.
+  void PassOver();
   void Conclude(const AnswerVerdict& verdict, const AlertBacklog::Waiting& waiting, const std::string& thread);
   bool MustAbort() const;
 

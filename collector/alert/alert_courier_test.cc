@@ -26,6 +26,13 @@ using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 using ::testing::UnorderedElementsAreArray;
 
+// An update of incident 1 with newer numbers.
+IncidentEvent Newer() {
+  IncidentEvent event = CourierEvent(1, Kind::kUpdated);
+  event.incident.mutable_verdict()->add_evidence()->set_text("15 of 16 ranks wait for it, the longest for 60 s.");
+  return event;
+}
+
 TEST_F(AlertCourierTest, PostsJsonOncePerEvent) {
   HttpReceiver receiver;
   auto courier = NewCourier(receiver.url());
@@ -218,7 +225,7 @@ TEST_F(AlertCourierTest, AnUpdateIsHeldBackForAMinuteAndAnEndIsNot) {
   courier->Announce(CourierEvent(1, Kind::kOpened), {.number = ++number_});
   ASSERT_TRUE(receiver.WaitForRequests(1));
   while (courier->stats().sent == 0) std::this_thread::yield();
-  courier->Announce(CourierEvent(1, Kind::kUpdated), {.number = ++number_});
+  courier->Announce(Newer(), {.number = ++number_});
   EXPECT_EQ(courier->stats().waiting, 0u) << "it may not go yet";
   clock_.Advance(60 * kNanosPerSecond);
   ASSERT_TRUE(receiver.WaitForRequests(2));
@@ -229,12 +236,26 @@ TEST_F(AlertCourierTest, AnUpdateIsHeldBackForAMinuteAndAnEndIsNot) {
   EXPECT_THAT(done(), ElementsAre(1, 2, 3, 4));
 }
 
+TEST_F(AlertCourierTest, AnUpdateThatSaysWhatWasSaidIsNotSent) {
+  HttpReceiver receiver;
+  auto courier = NewCourier(receiver.url());
+  courier->Announce(CourierEvent(1, Kind::kOpened), {.number = ++number_});
+  while (courier->stats().sent == 0) std::this_thread::yield();
+  courier->Announce(Newer(), {.number = ++number_});
+  courier->Announce(CourierEvent(1, Kind::kUpdated), {.number = ++number_});
+  clock_.Advance(60 * kNanosPerSecond);
+  while (done().size() < 3) std::this_thread::yield();
+  EXPECT_EQ(courier->stats().sent, 1u);
+  EXPECT_THAT(Received(std::move(courier), receiver), ElementsAre("1 firing"));
+  EXPECT_THAT(done(), ElementsAre(1, 2, 3));
+}
+
 TEST_F(AlertCourierTest, WhatIsHeldBackAtTheEndIsForTheNextLife) {
   HttpReceiver receiver;
   auto courier = NewCourier(receiver.url());
   courier->Announce(CourierEvent(1, Kind::kOpened), {.number = ++number_});
   while (courier->stats().sent == 0) std::this_thread::yield();
-  courier->Announce(CourierEvent(1, Kind::kUpdated), {.number = ++number_});
+  courier->Announce(Newer(), {.number = ++number_});
   auto left = courier->Stop();
   EXPECT_THAT(done(), ElementsAre(1));
   ASSERT_EQ(left.size(), 1u);

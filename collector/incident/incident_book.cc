@@ -56,6 +56,18 @@ bool IsMoreExact(absl::string_view key, absl::string_view other) {
   return absl::StrContains(key, "/rank") && !absl::StrContains(other, "/rank") && place_of(key) == place_of(other);
 }
 
+// Whether a verdict names some of those whom an incident names, and no others.
+bool IsAmong(const Verdict& verdict, const wire::Incident& incident) {
+  const auto& among = incident.verdict().culprits();
+  const auto is_named = [&among](const Culprit& culprit) {
+    return std::any_of(among.begin(), among.end(), [&](const wire::Culprit& one) {
+      return one.host() == culprit.host && one.rank() == culprit.rank && culprit.rank >= 0;
+    });
+  };
+  return std::cmp_less(verdict.culprits.size(), among.size()) && !verdict.culprits.empty() &&
+         std::all_of(verdict.culprits.begin(), verdict.culprits.end(), is_named);
+}
+
 // Whether a verdict that names no rank may be of the culprit of an incident, which is one.
 bool MayBeOf(const Verdict& verdict, const wire::Incident& incident) {
   if (verdict.culprits.size() != 1 || incident.verdict().culprits_size() != 1) return false;
@@ -129,7 +141,7 @@ std::vector<IncidentEvent> IncidentBook::Apply(const std::string& job, const Job
     present.emplace(CauseKey(verdict), &verdict);
   }
 
-  for (const auto& [cause, verdict] : present) ContinueAs(job, cause, present);
+  for (const auto& [cause, verdict] : present) ContinueAs(job, cause, *verdict, present);
   const std::set<std::string> held = TakeLessExact(job, present);
 
   std::vector<IncidentEvent> events;
@@ -206,12 +218,15 @@ absl::StatusOr<ActedIncident> IncidentBook::Act(const std::string& job, uint64_t
   return absl::NotFoundError(absl::StrCat("incident ", id, " is over for long"));
 }
 
-void IncidentBook::ContinueAs(const std::string& job, const std::string& cause,
+void IncidentBook::ContinueAs(const std::string& job, const std::string& cause, const Verdict& verdict,
                               const std::map<std::string, const Verdict*>& present) {
   if (entries_.contains({job, cause})) return;
   for (auto it = entries_.lower_bound({job, ""}); it != entries_.end() && it->first.first == job; ++it) {
     const std::string& less_exact = it->first.second;
-    if (!IsMoreExact(cause, less_exact) || present.contains(less_exact) || !IsOpen(it->second.incident)) continue;
+    if (present.contains(less_exact) || !IsOpen(it->second.incident)) continue;
+    const bool is_one_of_several = IsHang(verdict.verdict_class) && IsHang(it->second.incident.verdict().class_()) &&
+                                   IsAmong(verdict, it->second.incident);
+    if (!IsMoreExact(cause, less_exact) && !is_one_of_several) continue;
     auto entry = entries_.extract(it);
     entry.key() = {job, cause};
     entry.mapped().incident.set_key(cause);

@@ -157,8 +157,9 @@ class IncidentBook {
   };
   using Key = std::pair<std::string, std::string>;  // job, cause
 
-  // A cause that is named more exactly than before ("node-1", then a rank of it) goes on as the same incident.
-  void ContinueAs(const std::string& job, const std::string& cause,
+  // A cause that is named more exactly than before ("node-1", then a rank of it; ranks that hang, then one of them)
+  // goes on as the same incident.
+  void ContinueAs(const std::string& job, const std::string& cause, const Verdict& verdict,
                   const std::map<std::string, const Verdict*>& present);
   // Leaves out of `present` what an open incident names more exactly, and gives the causes of those.
   std::set<std::string> TakeLessExact(const std::string& job, std::map<std::string, const Verdict*>& present) const;

@@ -95,6 +95,20 @@ TEST_F(IncidentBookTest, ACauseThatIsNamedMoreExactlyGoesOnAsTheSameIncident) {
               testing::ElementsAre(Kind::kResolved, Kind::kResolved));
 }
 
+TEST_F(IncidentBookTest, OneOfSeveralThatHangGoesOnAsTheSameIncident) {
+  Verdict all = Hang(3, VerdictClass::kHangInCommunication);
+  all.culprits.push_back(Culprit{.host = "node-2", .rank = 4});
+  IncidentBook book = NewBook();
+  book.Apply("job", Concluded({all}), kStart);
+  const auto one = book.Apply("job", Concluded({Hang(3)}), kStart + kSecond);
+  ASSERT_THAT(KindsOf(one), testing::ElementsAre(Kind::kUpdated));
+  EXPECT_EQ(one[0].incident.key(), CauseKey(Hang(3)));
+  EXPECT_EQ(one[0].incident.id(), 1u);
+  EXPECT_THAT(KindsOf(book.Apply("job", Concluded({Hang(3), Hang(5)}), kStart + 2 * kSecond)),
+              testing::ElementsAre(Kind::kOpened))
+      << "who was not among them";
+}
+
 TEST_F(IncidentBookTest, WhatNamesNoRankIsOfTheOpenIncidentThatDoes) {
   const auto of_gpu = [](const char* device) {
     Verdict verdict = Hang(-1, VerdictClass::kGpuFault);

@@ -253,9 +253,10 @@ void CheckInnocents(const Sightings& seen, const std::vector<wire::Incident>& in
   }
 }
 
-void CheckOver(const std::vector<wire::Incident>& incidents, Violations& wrong) {
+void CheckOver(const Sightings& seen, const std::vector<wire::Incident>& incidents, Violations& wrong) {
   for (const wire::Incident& incident : incidents) {
-    if (incident.state() != wire::Incident::STATE_OPEN) continue;
+    const bool may_hold = seen.fault.outlasts_job && Blames(incident, seen.fault.host);
+    if (incident.state() != wire::Incident::STATE_OPEN || may_hold) continue;
     wrong.push_back(absl::StrCat("incidents: still open: ", TextOf(incident)));
   }
 }

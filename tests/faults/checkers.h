@@ -37,6 +37,7 @@ struct TrueFault {
   std::string host;
   int64_t from_ns = 0;  // world
   int64_t to_ns = 0;
+  bool outlasts_job = false;  // a job that died keeps its incident
 };
 
 // From when until when (world).
@@ -86,7 +87,7 @@ void CheckSpools(const Sightings& seen, Violations& wrong);
 void CheckInnocents(const Sightings& seen, const std::vector<wire::Incident>& incidents, Violations& wrong);
 
 // What is over is not open.
-void CheckOver(const std::vector<wire::Incident>& incidents, Violations& wrong);
+void CheckOver(const Sightings& seen, const std::vector<wire::Incident>& incidents, Violations& wrong);
 
 // The fault is one incident, which holds as long as the fault does.
 void CheckIncidents(const Sightings& seen, const std::vector<wire::Incident>& incidents, Violations& wrong);

@@ -1,5 +1,7 @@
 #include "tests/faults/fault_run.h"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <iterator>
 #include <memory>
@@ -14,6 +16,8 @@
 #include "collector/shard.h"
 #include "collector/store/rocks_store.h"
 #include "collector/store_writer.h"
+#include "proto/ingest.pb.h"
+#include "proto/telemetry.pb.h"
 #include "rocksdb/env.h"
 #include "sim/capture/agent_reports.h"
 #include "sim/capture/episode_playback.h"
@@ -37,6 +41,8 @@ constexpr int32_t kGpusPerHost = 4;
 constexpr int32_t kSteps = 600;
 constexpr int32_t kOnsetStep = 120;
 constexpr int32_t kFaultSteps = 200;
+// A job that hangs stands for so long before somebody ends it.
+constexpr int32_t kStandSeconds = 100;
 constexpr int64_t kFirstTroubleNanos = 5 * kNanosPerSecond;
 // Two seconds of the job.
 constexpr size_t kShortQueueItems = 24;
@@ -58,12 +64,16 @@ JobSpec MakeJob() {
 struct DrawnFault {
   FaultKind kind;
   int32_t targets;  // from 0; of which one is hit
-  double severity;
+  double severity;  // of what makes steps longer; all else lasts to the end of the job
 };
 constexpr DrawnFault kFaults[] = {
     {FaultKind::kComputeSlow, kGpus, 0.6},
     {FaultKind::kClockThrottled, kGpus, 0.6},
     {FaultKind::kHostSlow, kGpus / kGpusPerHost, 3},
+    {FaultKind::kNotEntered, kGpus, 0},
+    {FaultKind::kGpuStuck, kGpus, 0},
+    {FaultKind::kGpuLost, kGpus, 0},      // with an Xid in the kernel log
+    {FaultKind::kProcessDead, kGpus, 0},  // by SIGKILL
 };
 
 FaultSpec DrawFault(Random& random) {
@@ -71,17 +81,42 @@ FaultSpec DrawFault(Random& random) {
   return {.kind = drawn.kind,
           .targets = {static_cast<int32_t>(random.Below(static_cast<uint64_t>(drawn.targets)))},
           .onset_step = kOnsetStep,
-          .duration_steps = kFaultSteps,
+          .duration_steps = InfoOf(drawn.kind).hang ? 0 : kFaultSteps,
           .severity = drawn.severity};
 }
 
-TrueFault FaultOf(const Episode& episode) {
-  const TrueCause& cause = episode.truth.causes.front();
-  int64_t length_ns = 0;
-  for (int32_t step = kOnsetStep; step < kOnsetStep + kFaultSteps; ++step) {
-    length_ns += episode.truth.step_ns[static_cast<size_t>(step)];
+Playback PlaybackFor(const Episode& episode) {
+  Playback playback = PlaybackOf(episode);
+  const FaultKind kind = episode.truth.causes.front().kind;
+  playback.ends_in_order = kind != FaultKind::kProcessDead;
+  if (InfoOf(kind).hang) playback.ticks += kStandSeconds - kTicksAfterEnd;
+  return playback;
+}
+
+// How a process has ended, as its agent learns it from the kernel. `all_end`: the launcher ends those that are left.
+void TellEnds(bool all_end, wire::AgentReport& report) {
+  for (wire::ProcessReport& process : *report.mutable_processes()) {
+    const bool is_first = process.state() == wire::PROCESS_STATE_GONE;
+    if (!is_first && !all_end) continue;
+    process.set_state(wire::PROCESS_STATE_GONE);
+    process.mutable_end()->set_source(wire::ProcessEnd::SOURCE_PIDFD);
+    process.mutable_end()->set_signal(is_first ? SIGKILL : SIGTERM);
   }
-  return {cause.culprits.front().host, cause.onset_ns, cause.onset_ns + length_ns};
+}
+
+TrueFault FaultOf(const Episode& episode, int64_t job_ns) {
+  const TrueCause& cause = episode.truth.causes.front();
+  TrueFault fault = {.host = cause.culprits.front().host, .from_ns = cause.onset_ns, .to_ns = job_ns};
+  fault.outlasts_job = cause.kind == FaultKind::kProcessDead;
+  if (InfoOf(cause.kind).hang) {
+    fault.from_ns = episode.truth.hang_ns;
+    return fault;
+  }
+  fault.to_ns = fault.from_ns;
+  for (int32_t step = kOnsetStep; step < kOnsetStep + kFaultSteps; ++step) {
+    fault.to_ns += episode.truth.step_ns[static_cast<size_t>(step)];
+  }
+  return fault;
 }
 
 // Of one collector in three the queue before the store is so short that an ill disk soon loses slices.
@@ -116,7 +151,7 @@ void CheckHonest(const Sightings& seen, HistoryStore& history, const std::vector
   CheckAsWritten(seen, history, wrong);
   CheckHistory(seen, history, wrong);
   CheckInnocents(seen, incidents, wrong);
-  CheckOver(incidents, wrong);
+  CheckOver(seen, incidents, wrong);
   CheckIncidents(seen, incidents, wrong);
   CheckDeliveries(seen, incidents, wrong);
 }
@@ -128,7 +163,7 @@ void CheckDamaged(const Sightings& seen, HistoryStore& history, const std::vecto
   CheckInnocents(seen, incidents, wrong);
   if (seen.disk_corrupted) return;
   CheckHistory(seen, history, wrong);
-  CheckOver(incidents, wrong);
+  CheckOver(seen, incidents, wrong);
   CheckKept(seen, incidents, wrong);
   CheckTold(seen, wrong);
 }
@@ -170,19 +205,21 @@ FaultRunResult RunFaults(const FaultRunOptions& options) {
   FaultRunResult result;
   Random random(options.seed);
   const Episode episode = Simulate(MakeJob(), {DrawFault(random)}, options.seed);
-  Playback playback = PlaybackOf(episode);
-  playback.ends_in_order = true;
-  AgentReports reports(std::move(playback));
-  const TrueFault truth = FaultOf(episode);
+  AgentReports reports(PlaybackFor(episode));
   const auto hosts = static_cast<int32_t>(reports.hosts());
   const int64_t job_ns = reports.ticks() * kReportIntervalNanos;
+  const TrueFault truth = FaultOf(episode, job_ns);
   const std::vector<Trouble> troubles = DrawTroubles(random, hosts, kFirstTroubleNanos, job_ns - kCalmNanos);
   result.troubles = troubles.size();
-  Trace(absl::StrCat("seed ", options.seed, ": job of ", job_ns / kNanosPerSecond, " s, fault of ", truth.host,
-                     " from ", truth.from_ns / kNanosPerMilli, " ms to ", truth.to_ns / kNanosPerMilli, " ms"));
+  Trace(absl::StrCat("seed ", options.seed, ": job of ", job_ns / kNanosPerSecond, " s, ",
+                     InfoOf(episode.truth.causes.front().kind).name, " of ", truth.host, " from ",
+                     truth.from_ns / kNanosPerMilli, " ms to ", truth.to_ns / kNanosPerMilli, " ms"));
   AgentSetup setup;
   setup.forgets_spool = options.sabotage.forgets_spool;
   setup.forgets_syncs = options.sabotage.forgets_syncs;
+  setup.adds = [&](int32_t tick, wire::AgentReport& report) {
+    TellEnds(truth.outlasts_job && tick == reports.ticks(), report);
+  };
   const Random world_random(random.Next());
   const StoreWriterOptions writer = DrawWriter(random);
   FaultWorld world(reports, options.directory, writer, options.sabotage, setup, world_random);

@@ -56,7 +56,7 @@ class FaultRunsTest(unittest.TestCase):
         self.sees("writes", "history", runs=8)
 
     def test_incidents_that_a_restart_forgets_are_seen(self):
-        self.sees("incidents", "receiver", first=19, runs=2)
+        self.sees("incidents", "receiver", first=3, runs=1)
 
     def test_reports_that_a_spool_forgets_are_seen(self):
         self.sees("spool", "spool", first=14, runs=1)
