@@ -10,6 +10,9 @@
 namespace lockstep {
 namespace {
 
+// Preparing a step, as recorded, and two removals, each alone and with the one before it.
+constexpr size_t kLastRuns = 6;
+
 struct Candidate {
   Remedy remedy;
   double line_seconds = 0;
@@ -70,6 +73,11 @@ std::vector<double> GivenBackLast(const TraceAnalysis& analysis, const FoundSlow
   std::vector<std::vector<size_t>> numbers;
   for (const Verdict& verdict : verdicts) numbers.push_back(AilmentsOfVerdict(verdict, found, ailments));
   std::vector<double> last(verdicts.size(), -1);
+  const auto replayed = std::count_if(numbers.begin(), numbers.end(), [](const auto& some) { return !some.empty(); });
+  const size_t of_step = analysis.trace->operations.size() / std::max<size_t>(1, analysis.profile.steps);
+  const size_t operations = kLastRuns * static_cast<size_t>(replayed) * std::max<size_t>(1, of_step);
+  if (operations == 0 || operations > kMaxLastOperations) return last;
+  const size_t steps = std::min(kMostJointSteps, kMaxLastOperations / operations);
   for (size_t i = 0; i < verdicts.size(); ++i) {
     if (numbers[i].empty() || !CostsSteps(verdicts[i])) continue;
     std::vector<size_t> others;
@@ -78,7 +86,7 @@ std::vector<double> GivenBackLast(const TraceAnalysis& analysis, const FoundSlow
     }
     std::sort(others.begin(), others.end());
     others.erase(std::unique(others.begin(), others.end()), others.end());
-    const std::vector<JointGain> gains = GainsTogether(analysis, ailments.all, {others, numbers[i]});
+    const std::vector<JointGain> gains = GainsTogether(analysis, ailments.all, {others, numbers[i]}, steps);
     if (gains.empty() || gains[1].steps == 0) continue;
     last[i] = gains[1].together_seconds - gains[0].together_seconds;
   }

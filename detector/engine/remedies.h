@@ -58,6 +58,10 @@ struct FoundSlowness {
 double GivenBackTogether(const TraceAnalysis& analysis, const FoundSlowness& found,
                          const std::vector<Verdict>& verdicts, const std::vector<LedgerLine>& lines);
 
+// Bounds the replays of GivenBackLast, of all findings together: as many steps as it allows, and none where one is too
+// much, as where a tenth of a large fleet is slow. A second at 40 ns.
+inline constexpr size_t kMaxLastOperations = 24'000'000;
+
 // By verdict, seconds per usual step that removing all that it names gives back when all that the others name is gone;
 // negative where no replay tells, or none of a step in which it is there.
 std::vector<double> GivenBackLast(const TraceAnalysis& analysis, const FoundSlowness& found,

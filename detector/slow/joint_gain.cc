@@ -15,7 +15,7 @@ namespace {
 constexpr double kMaxUnlike = 0.2;
 
 // Usual steps, spread evenly over their lengths.
-std::vector<int32_t> StepsToReplay(const TraceAnalysis& analysis, size_t removals) {
+std::vector<int32_t> StepsToReplay(const TraceAnalysis& analysis, size_t removals, size_t most) {
   std::vector<std::pair<double, int32_t>> lengths;
   for (int32_t step = 0; step < analysis.steps.steps; ++step) {
     const auto at = static_cast<size_t>(step);
@@ -28,7 +28,7 @@ std::vector<int32_t> StepsToReplay(const TraceAnalysis& analysis, size_t removal
   const size_t runs = 2 + removals;  // preparing it, as recorded, and one for each
   const size_t affordable = kMaxJointOperations / std::max<size_t>(1, runs * operations);
   std::vector<int32_t> steps;
-  for (const size_t place : SpreadOrder(lengths.size(), std::clamp<size_t>(affordable, 1, kMostJointSteps))) {
+  for (const size_t place : SpreadOrder(lengths.size(), std::clamp<size_t>(affordable, 1, most))) {
     steps.push_back(lengths[place].second);
   }
   return steps;
@@ -50,12 +50,12 @@ std::vector<std::vector<size_t>> Beginnings(absl::Span<const std::vector<size_t>
 }  // namespace
 
 std::vector<JointGain> GainsTogether(const TraceAnalysis& analysis, absl::Span<const Ailment> ailments,
-                                     absl::Span<const std::vector<size_t>> removals) {
+                                     absl::Span<const std::vector<size_t>> removals, size_t most_steps) {
   const std::vector<std::vector<size_t>> beginnings = Beginnings(removals);
   std::vector<JointGain> gains(removals.size());
   StepReplay replay(analysis);
   size_t replayed = 0;
-  for (const int32_t step : StepsToReplay(analysis, removals.size())) {
+  for (const int32_t step : StepsToReplay(analysis, removals.size(), most_steps)) {
     replay.Load(step);
     const double recorded = replay.Run({});
     const double surplus = recorded / analysis.steps.step_seconds[static_cast<size_t>(step)] - 1;

@@ -33,7 +33,8 @@ struct JointGain {
 
 // By removal, each of which takes away some of the ailments: numbers that rise. Empty where no step can be replayed.
 std::vector<JointGain> GainsTogether(const TraceAnalysis& analysis, absl::Span<const Ailment> ailments,
-                                     absl::Span<const std::vector<size_t>> removals);
+                                     absl::Span<const std::vector<size_t>> removals,
+                                     size_t most_steps = kMostJointSteps);
 
 }  // namespace lockstep
 
