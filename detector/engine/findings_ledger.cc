@@ -1,5 +1,6 @@
 #include "detector/engine/findings_ledger.h"
 
+#include <cstddef>
 #include <utility>
 #include <vector>
 
@@ -19,8 +20,11 @@ void AddLedger(const TraceAnalysis& analysis, const FoundSlowness& slowness, con
     });
   };
   report->ledger = build();
-  if (report->ledger.scale < 1) {
-    DropWithoutEffect(GivenBackLast(analysis, slowness, verdicts), report->ledger, limit, &verdicts);
+  for (size_t round = 0; round < kMostRemedies && report->ledger.scale < 1; ++round) {
+    const std::optional<size_t> idle =
+        LeastWithoutEffect(GivenBackLast(analysis, slowness, verdicts), report->ledger, limit, verdicts);
+    if (!idle.has_value()) break;
+    verdicts.erase(verdicts.begin() + static_cast<std::ptrdiff_t>(*idle));
     report->ledger = build();
   }
   report->state = StateWith(verdicts, report->state);

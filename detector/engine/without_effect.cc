@@ -1,7 +1,6 @@
 #include "detector/engine/without_effect.h"
 
 #include <cstddef>
-#include <utility>
 
 #include "detector/engine/time_ledger.h"
 
@@ -18,21 +17,23 @@ double ShareGivenBack(const Verdict& verdict, double last_seconds, const LedgerL
 
 }  // namespace
 
-void DropWithoutEffect(absl::Span<const double> last_seconds, const TimeLedger& ledger, const CostLimit& limit,
-                       std::vector<Verdict>* verdicts) {
-  std::vector<Verdict> kept;
+std::optional<size_t> LeastWithoutEffect(absl::Span<const double> last_seconds, const TimeLedger& ledger,
+                                         const CostLimit& limit, absl::Span<const Verdict> verdicts) {
+  std::optional<size_t> found;
+  double least_effect = 0;
   size_t line = 0;
-  for (size_t i = 0; i < verdicts->size(); ++i) {
-    Verdict& verdict = (*verdicts)[i];
-    const LedgerLine of = CostsSteps(verdict) ? ledger.lines[line++] : LedgerLine{};
+  for (size_t i = 0; i < verdicts.size(); ++i) {
+    const Verdict& verdict = verdicts[i];
+    if (!CostsSteps(verdict)) continue;
+    const double effect = ShareGivenBack(verdict, last_seconds[i], ledger.lines[line++], ledger.scale);
     const double least = limit.Of(verdict);
-    const bool by_itself = AccusesNode(verdict) && CostsSteps(verdict) && verdict.cost.slowdown_fraction >= least;
-    const bool replayed = last_seconds[i] >= 0;
-    const bool has_effect =
-        ShareGivenBack(verdict, last_seconds[i], of, ledger.scale) >= CostLimit::kHoldingShare * least;
-    if (!by_itself || !replayed || has_effect) kept.push_back(std::move(verdict));
+    const bool by_itself = AccusesNode(verdict) && verdict.cost.slowdown_fraction >= least;
+    if (!by_itself || last_seconds[i] < 0 || effect >= CostLimit::kHoldingShare * least) continue;
+    if (found.has_value() && effect > least_effect) continue;
+    found = i;
+    least_effect = effect;
   }
-  *verdicts = std::move(kept);
+  return found;
 }
 
 }  // namespace lockstep

@@ -8,7 +8,8 @@
 #ifndef LOCKSTEP_DETECTOR_ENGINE_WITHOUT_EFFECT_H_
 #define LOCKSTEP_DETECTOR_ENGINE_WITHOUT_EFFECT_H_
 
-#include <vector>
+#include <cstddef>
+#include <optional>
 
 #include "absl/types/span.h"
 #include "detector/verdict/cost_limit.h"
@@ -17,9 +18,11 @@
 
 namespace lockstep {
 
-// `last_seconds`: by verdict, as GivenBackLast (remedies.h). `ledger` of the verdicts, whose costs are not shared yet.
-void DropWithoutEffect(absl::Span<const double> last_seconds, const TimeLedger& ledger, const CostLimit& limit,
-                       std::vector<Verdict>* verdicts);
+// The number of the one with least effect, the last of equals; nothing where all have one. When it is gone the others
+// have more: of one rank that is told twice one is left. `last_seconds`: by verdict, as GivenBackLast (remedies.h).
+// `ledger` of the verdicts, whose costs are not shared yet.
+std::optional<size_t> LeastWithoutEffect(absl::Span<const double> last_seconds, const TimeLedger& ledger,
+                                         const CostLimit& limit, absl::Span<const Verdict> verdicts);
 
 }  // namespace lockstep
 

@@ -80,7 +80,6 @@ void JoinManyOfOneKind(std::vector<PathCause>* causes) {
 
 void JoinManyLinks(absl::FunctionRef<bool(int32_t host)> is_slow, std::vector<PathCause>* causes) {
   constexpr PathCauseKind kKind = PathCauseKind::kLink;
-  if (CountOf(kKind, *causes) > kFewCauses) LeaveEchoes(kKind, causes);
   if (CountOf(kKind, *causes) <= kFewCauses) return;
   PathCause part{.kind = PathCauseKind::kFabric};
   std::set<int32_t> side, ends;

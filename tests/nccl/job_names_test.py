@@ -81,7 +81,8 @@ class JobNamesTest(unittest.TestCase):
     def test_two_jobs_of_torchrun_without_run_ids_are_told_apart_by_where_they_meet(self):
         for name, port in (("a", "29500"), ("b", "29501")):
             self.start_ranks(name, TORCHELASTIC_RUN_ID="none", MASTER_ADDR="10.0.0.5", MASTER_PORT=port)
-        self.assertEqual(self.expect_jobs(2), ["torch-10.0.0.5:29500", "torch-10.0.0.5:29501"])
+        for job, port in zip(self.expect_jobs(2), ("29500", "29501")):
+            self.assertRegex(job, rf"^torch-10\.0\.0\.5:{port}-\d{{8}}T\d{{6}}Z$")
 
     def test_a_rank_in_an_instance_has_its_uuid_and_the_index_of_its_gpu(self):
         for host in range(HOSTS):
