@@ -161,6 +161,52 @@ TEST_F(CollectorTest, PartsOfOneJobAreOneAlsoInTheNextLife) {
   EXPECT_EQ(log_of(second), 0);
 }
 
+TEST_F(CollectorTest, TwoRunsAtOneAddressAreTwoJobsAlsoInTheNextLife) {
+  const auto report = [](uint64_t sequence, int32_t pid, wire::ProcessState state) {
+    TestRanks ranks;
+    ranks.job = "torch-node-1:29500";
+    wire::AgentReport made = MakeTestReport(sequence, ranks);
+    wire::ProcessReport& process = *made.mutable_processes(0);
+    process.set_recorder(wire::RECORDER_KIND_NCCL_PROFILER);
+    process.set_pid(pid);
+    process.set_launcher_pid(pid + 1'000);
+    process.set_recorded_ns(kNanosPerSecond);
+    process.set_state(state);
+    return ToMessage(made);
+  };
+  const auto newest_job = [this] {
+    std::string job;
+    for (const wire::CaptureEntry& entry : store_.log()) {
+      if (entry.has_input()) job = entry.input().job();
+    }
+    return job;
+  };
+  std::string first, second;
+  {
+    TestAgent agent(channel_);
+    ASSERT_EQ(agent.Hello("node-1", 7), 0);
+    ASSERT_TRUE(agent.Send(report(1, 100, wire::PROCESS_STATE_RUNNING)));
+    ASSERT_TRUE(agent.AwaitAck(1));
+    first = newest_job();
+    ASSERT_TRUE(agent.Send(report(2, 100, wire::PROCESS_STATE_GONE)));
+    ASSERT_TRUE(agent.AwaitAck(2));
+    EXPECT_EQ(newest_job(), first);
+    clock_.Forward(60 * kNanosPerSecond);
+    ASSERT_TRUE(agent.Send(report(3, 200, wire::PROCESS_STATE_RUNNING)));
+    ASSERT_TRUE(agent.AwaitAck(3));
+    second = newest_job();
+  }
+  EXPECT_THAT(first, testing::MatchesRegex("torch-node-1:29500-[0-9]{8}T[0-9]{6}Z"));
+  EXPECT_THAT(second, testing::MatchesRegex("torch-node-1:29500-[0-9]{8}T[0-9]{6}Z"));
+  EXPECT_NE(first, second);
+  StartCollector();
+  TestAgent agent(channel_);
+  ASSERT_EQ(agent.Hello("node-1", 7), 3);
+  ASSERT_TRUE(agent.Send(report(4, 200, wire::PROCESS_STATE_RUNNING)));
+  ASSERT_TRUE(agent.AwaitAck(4));
+  EXPECT_EQ(newest_job(), second);
+}
+
 TEST_F(CollectorTest, AHalfClosedStreamEndsWellAfterItsLastAcknowledgement) {
   TestAgent agent(channel_);
   ASSERT_EQ(agent.Hello("node-1", 7), 0);

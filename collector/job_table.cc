@@ -399,6 +399,7 @@ void JobTable::Conclude(const std::string& name, Job& job, const JobEngine::Conc
   }
   const JobSight sight = {.is_well = summary.is_well,
                           .is_blind = summary.state == JobState::kHung && HasSilence(conclusion.verdicts),
+                          .step_seconds = summary.step_seconds_median,
                           .hears = [&job, watermark_ns](const std::string& host) {
                             const auto seen = job.hosts.find(host);
                             return seen != job.hosts.end() && watermark_ns - seen->second.last_wall_ns < kHeardWithinNs;

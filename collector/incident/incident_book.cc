@@ -157,7 +157,7 @@ std::vector<IncidentEvent> IncidentBook::Apply(const std::string& job, const Job
       const bool holds =
           (RestsOnProfiles(entry.incident) && !sight.is_well) || is_hidden || held.contains(it->first.second);
       if (!holds) {
-        keep(ApplyAbsent(entry, wall_ns));
+        keep(ApplyAbsent(entry, wall_ns, sight));
         continue;
       }
       entry.absent_since_ns.reset();
@@ -262,12 +262,19 @@ std::optional<IncidentEvent> IncidentBook::ApplyPresent(const Key& key, const Ve
   return Open(key, verdict, ledger, wall_ns);
 }
 
-std::optional<IncidentEvent> IncidentBook::ApplyAbsent(Entry& entry, int64_t wall_ns) {
+int64_t IncidentBook::GoneAfter(const Entry& entry, const JobSight& sight) const {
+  if (entry.incident.flapping()) return options_.flap_quiet_ns;
+  if (RestsOnProfiles(entry.incident)) return options_.profile_quiet_ns;
+  if (!entry.inherited || IsHang(entry.incident.verdict().class_())) return options_.resolve_after_ns;
+  return options_.inherited_after_ns +
+         static_cast<int64_t>(options_.inherited_steps * sight.step_seconds / kSecondsPerNano);
+}
+
+std::optional<IncidentEvent> IncidentBook::ApplyAbsent(Entry& entry, int64_t wall_ns, const JobSight& sight) {
   if (!IsOpen(entry.incident)) return std::nullopt;
   if (!entry.absent_since_ns.has_value()) entry.absent_since_ns = wall_ns;
   const int64_t absent_ns = wall_ns - *entry.absent_since_ns;
-  const int64_t usual_ns = RestsOnProfiles(entry.incident) ? options_.profile_quiet_ns : options_.resolve_after_ns;
-  if (absent_ns < (entry.incident.flapping() ? options_.flap_quiet_ns : usual_ns)) return std::nullopt;
+  if (absent_ns < GoneAfter(entry, sight)) return std::nullopt;
   return Resolve(entry, wall_ns, wire::Incident::RESOLUTION_CAUSE_GONE,
                  absl::StrCat("the cause has been absent for ", absent_ns * kSecondsPerNano, " s"));
 }

@@ -33,7 +33,11 @@
 namespace lockstep {
 
 struct IncidentBookOptions {
-  int64_t resolve_after_ns = 3'000'000'000;    // a cause must be gone this long, with data to judge by
+  int64_t resolve_after_ns = 3'000'000'000;  // a cause must be gone this long, with data to judge by
+  // In its place for what an earlier engine has found slow and this one has not: it may be in no hurry (a rank that has
+  // to log is given 20 s and eight steps), and `inherited_steps` of the job more.
+  int64_t inherited_after_ns = 30'000'000'000;
+  double inherited_steps = 10;
   int64_t reopen_within_ns = 600'000'000'000;  // the same cause within this time is the same incident
   int64_t update_every_ns = 5'000'000'000;     // newer evidence is published at most this often
   int max_incidents = 10'000;                  // in memory; the oldest resolved ones are forgotten first
@@ -71,6 +75,7 @@ struct JobSight {
   bool is_well = false;
   // It stands still, and some of its hosts are not heard: what has stopped it may hold, whatever else is found.
   bool is_blind = false;
+  double step_seconds = 0;  // 0 = not known
   // Whether that host is heard: who is, is not unreachable, whatever an engine could judge so far. Nothing: nobody is.
   std::function<bool(const std::string& host)> hears = nullptr;
 };
@@ -165,7 +170,9 @@ class IncidentBook {
   std::set<std::string> TakeLessExact(const std::string& job, std::map<std::string, const Verdict*>& present) const;
   std::optional<IncidentEvent> ApplyPresent(const Key& key, const Verdict& verdict, const SeenLedger& ledger,
                                             int64_t wall_ns);
-  std::optional<IncidentEvent> ApplyAbsent(Entry& entry, int64_t wall_ns);
+  std::optional<IncidentEvent> ApplyAbsent(Entry& entry, int64_t wall_ns, const JobSight& sight);
+  // How long its cause must be gone.
+  int64_t GoneAfter(const Entry& entry, const JobSight& sight) const;
   // A verdict about `job` as it is told.
   wire::Verdict Tell(const std::string& job, const Verdict& verdict) const;
   // Whether somebody has to hear of it although it may be no more than an observation.

@@ -327,7 +327,7 @@ TEST_F(StormTest, WhenTheOneThatStandsForTheOthersEndsTheOldestOfThemFollows) {
   Second(book, 0, SlowHosts(0, 6, 0));
   IncidentBook next_life = Restarted();
   Second(next_life, 1, SlowHosts(1, 6, 1));
-  const auto events = Second(next_life, 5, SlowHosts(1, 6, 5));
+  const auto events = Second(next_life, 31, SlowHosts(1, 6, 31));
   EXPECT_THAT(Told(events), ElementsAre("resolved 1", "opened 4"));
   EXPECT_EQ(stored_[4].folds(), 2u);
   EXPECT_EQ(stored_[5].folded_under(), 4u);

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "collector/incident/incident_book_fixture.h"
 
 namespace lockstep {
@@ -58,6 +60,29 @@ TEST_F(RestoreTest, AnEngineThatBeginsAnewResolvesNothingThatItHasNotJudged) {
   EXPECT_TRUE(book.Apply("other", NotYetJudged({}), kStart + 10 * kSecond).empty());
   EXPECT_THAT(KindsOf(book.Apply("other", NotYetJudged({}), kStart + 20 * kSecond)),
               testing::ElementsAre(Kind::kResolved));
+}
+
+// The new engine may see it from its first step on, and be in no hurry.
+TEST_F(RestoreTest, WhatWasFoundSlowIsGivenTimeToBeFoundAgain) {
+  const Verdict slow = Hang(0, VerdictClass::kHostSlow);
+  const JobSight sight = {.step_seconds = 2};
+  IncidentBook earlier = NewBook();
+  const wire::Incident incident = earlier.Apply("job", Concluded({slow}), kStart).at(0).incident;
+  for (const bool is_found : {true, false}) {
+    IncidentBook book = NewBook();
+    book.Restore({incident});
+    EXPECT_TRUE(book.Apply("job", Concluded({}), kStart + 10 * kSecond, sight).empty());
+    EXPECT_TRUE(book.Apply("job", Concluded({}), kStart + 59 * kSecond, sight).empty());
+    const auto events = book.Apply("job", Concluded(is_found ? std::vector{slow} : std::vector<Verdict>{}),
+                                   kStart + 60 * kSecond, sight);
+    if (!is_found) EXPECT_THAT(KindsOf(events), testing::ElementsAre(Kind::kResolved)) << "30 s and ten steps";
+    if (!is_found) continue;
+    EXPECT_THAT(events, testing::IsEmpty());
+    book.Apply("job", Concluded({}), kStart + 61 * kSecond, sight);
+    EXPECT_THAT(KindsOf(book.Apply("job", Concluded({}), kStart + 64 * kSecond, sight)),
+                testing::ElementsAre(Kind::kResolved))
+        << "as one of its own";
+  }
 }
 
 TEST_F(RestoreTest, AResolvedOneReopens) {
