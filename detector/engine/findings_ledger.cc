@@ -20,7 +20,8 @@ void AddLedger(const TraceAnalysis& analysis, const FoundSlowness& slowness, con
     });
   };
   report->ledger = build();
-  for (size_t round = 0; round < kMostRemedies && report->ledger.scale < 1; ++round) {
+  const bool may_be_idle = report->ledger.scale < 1;
+  for (size_t round = 0; round < kMostRemedies && may_be_idle; ++round) {
     const std::optional<size_t> idle =
         LeastWithoutEffect(GivenBackLast(analysis, slowness, verdicts), report->ledger, limit, verdicts);
     if (!idle.has_value()) break;
