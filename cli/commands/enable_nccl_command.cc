@@ -42,6 +42,8 @@ constexpr Launcher kLaunchers[] = {
      "  valueFrom: {fieldRef: {fieldPath: \"metadata.labels['ray.io/cluster']\"}}\n"
      "- name: LOCKSTEP_KUBERNETES_JOB\n"
      "  valueFrom: {fieldRef: {fieldPath: \"metadata.labels['batch.kubernetes.io/job-name']\"}}\n"
+     "- name: LOCKSTEP_STATEFULSET_POD\n"
+     "  valueFrom: {fieldRef: {fieldPath: \"metadata.labels['statefulset.kubernetes.io/pod-name']\"}}\n"
      "volumeMounts:\n"
      "- {name: lockstep-recorder, mountPath: $2, readOnly: true}\n"
      "- {name: lockstep-rings, mountPath: $3}\n"

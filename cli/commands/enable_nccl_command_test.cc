@@ -96,6 +96,8 @@ env:
   valueFrom: {fieldRef: {fieldPath: "metadata.labels['ray.io/cluster']"}}
 - name: LOCKSTEP_KUBERNETES_JOB
   valueFrom: {fieldRef: {fieldPath: "metadata.labels['batch.kubernetes.io/job-name']"}}
+- name: LOCKSTEP_STATEFULSET_POD
+  valueFrom: {fieldRef: {fieldPath: "metadata.labels['statefulset.kubernetes.io/pod-name']"}}
 volumeMounts:
 - {name: lockstep-recorder, mountPath: /usr/lib/lockstep, readOnly: true}
 - {name: lockstep-rings, mountPath: /dev/shm/lockstep}
