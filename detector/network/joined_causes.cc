@@ -82,16 +82,14 @@ void JoinManyLinks(absl::FunctionRef<bool(int32_t host)> is_slow, std::vector<Pa
   constexpr PathCauseKind kKind = PathCauseKind::kLink;
   if (CountOf(kKind, *causes) <= kFewCauses) return;
   PathCause part{.kind = PathCauseKind::kFabric};
-  std::set<int32_t> side, ends;
+  std::set<int32_t> side;
   for (const PathCause& link : *causes) {
     if (link.kind != kKind) continue;
     const bool first = is_slow(link.hosts[0]), second = is_slow(link.hosts[1]);
-    part.told_apart = part.told_apart && first != second;
+    if (first == second) return;
     side.insert(link.hosts[first ? 0 : 1]);
-    ends.insert(link.hosts.begin(), link.hosts.end());
     Join(&part, link);
   }
-  if (!part.told_apart) side = std::move(ends);
   part.ranks.clear();
   part.hosts.assign(side.begin(), side.end());
   std::erase_if(*causes, [](const PathCause& cause) { return cause.kind == kKind; });

@@ -23,8 +23,7 @@ void JoinEqualOnes(std::vector<PathCause>* causes);
 // explain less than half as much as the main one are its echoes.
 void JoinManyOfOneKind(std::vector<PathCause>* causes);
 
-// The same of links. If each has one end of which nearly all paths are slow (`is_slow`), it is what these have in
-// common; else it lies somewhere between all ends.
+// The same of links, if each has one end of which nearly all paths are slow (`is_slow`): what these have in common.
 void JoinManyLinks(absl::FunctionRef<bool(int32_t host)> is_slow, std::vector<PathCause>* causes);
 
 }  // namespace lockstep

@@ -28,6 +28,8 @@ constexpr size_t kMinAgreeing = 2;
 // chance.
 constexpr int64_t kMinStallsOfSeveral = 2;
 constexpr double kMinStallOfSeveral = kMainPart;
+// More than fail side by side (joined_causes.h).
+constexpr std::ptrdiff_t kManyLinks = 3;
 // As a logarithm, than the middle one of all that are slow: its square.
 constexpr double kFarSlower = 2;
 // Places that are slow: as many as path_vote.h joins, where they are of one kind.
@@ -254,10 +256,27 @@ class LinkSearch {
     const auto ever = [](const SlowPath& path) { return path.slow || path.at_times; };
     for (const PathCause& cause : FarSlower(ever).causes) AddAny(cause);
     for (const PathCause& cause : Vote(ever, {})) AddAny(cause);
+    NameNoneOfManyLinks();
     return std::move(links_);
   }
 
  private:
+  // Many links at once that were never quicker: networks have domains between which they are built so.
+  void NameNoneOfManyLinks() {
+    const auto was_never_quicker = [](const SlowLink& link) {
+      return link.verdict.verdict_class == VerdictClass::kLinkSlow && link.transfers.in_step.empty() &&
+             link.transfers.first_step == 0;
+    };
+    if (std::count_if(links_.begin(), links_.end(), was_never_quicker) < kManyLinks) return;
+    for (SlowLink& link : links_) {
+      if (!was_never_quicker(link)) continue;
+      SlowPathTransfers told = *FindReason<SlowPathTransfers>(link.verdict);
+      told.may_be_built_so = true;
+      link.verdict.culprits.clear();
+      link.verdict.evidence.front().reason = std::move(told);
+    }
+  }
+
   struct Foremost {
     std::vector<char> paths;  // by path: 1 = far slower than most that are slow; empty = none is
     std::vector<PathCause> causes;

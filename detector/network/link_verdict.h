@@ -3,10 +3,11 @@
 // What the slow paths (slow_paths.h) share is voted on (path_vote.h): first by those that are slow for good, then, of
 // the paths that this leaves unexplained, by those that are slow at times: at least two of these must agree, but for an
 // NVLink, which nobody shares. A cause is there in the steps in which most of its paths are slow. A cause among more
-// than a quarter of the job's hosts, of a group more than a quarter of its ranks, names nobody. What it costs is told
-// by a replay together with whatever else is slow (counterfactual_gain.h). The first estimate is the excess of the
-// transfers that nothing overlaps, on the rank with most of it, over the step; and where steps before the onset are
-// recorded, no more than what the step got longer by. Pure. Cost O(operations).
+// than a quarter of the job's hosts, of a group more than a quarter of its ranks, names nobody, nor do three links or
+// more that were never quicker. What it costs is told by a replay together with whatever else is slow
+// (counterfactual_gain.h). The first estimate is the excess of the transfers that nothing overlaps, on the rank with
+// most of it, over the step; and where steps before the onset are recorded, no more than what the step got longer by.
+// Pure. Cost O(operations).
 
 #ifndef LOCKSTEP_DETECTOR_NETWORK_LINK_VERDICT_H_
 #define LOCKSTEP_DETECTOR_NETWORK_LINK_VERDICT_H_

@@ -126,6 +126,27 @@ TEST_F(FindSlowLinksTest, WhatIsFarSlowerThanAllThatItMakesSlowIsNamed) {
   for (size_t i = 1; i < links.size(); ++i) EXPECT_TRUE(links[i].verdict.culprits.empty());
 }
 
+TEST_F(FindSlowLinksTest, ManyLinksThatWereNeverQuickerNameNobody) {
+  size_t from = 0;
+  const auto slow = [&from](size_t step) { return step >= from; };
+  const auto never = [](size_t) { return false; };
+  for (const size_t onset : {size_t{0}, size_t{10}}) {
+    from = onset;
+    table_.paths.clear();
+    table_.ratio.clear();
+    table_.excess_seconds.clear();
+    for (int32_t a = 0; a < 6; ++a) {
+      for (int32_t b = 6; b < 12; ++b) AddPath({a * kGpus, b * kGpus}, true, b == a + 6 && a < 3 ? slow : never);
+    }
+    const std::vector<SlowLink> links = Find();
+    ASSERT_EQ(links.size(), 3u);
+    for (const SlowLink& link : links) {
+      EXPECT_EQ(link.verdict.verdict_class, VerdictClass::kLinkSlow);
+      EXPECT_EQ(link.verdict.culprits.empty(), onset == 0);
+    }
+  }
+}
+
 // Slow in 60 % of the steps, some paths look lasting and others passing: still one fault.
 TEST_F(FindSlowLinksTest, WhatIsSlowMostOfTheTimeOnSomePathsIsOneFault) {
   std::vector<char> on(kSteps, 0);

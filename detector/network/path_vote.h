@@ -10,8 +10,8 @@
 // network (network_part.h). Where nearly everything that leaves a host is slow, and no host takes part in nearly all of
 // that, it is the network as a whole, with all hosts. Three causes or more of one kind are one part, too, but for those
 // that explain less than half as much as the main one: they are its echoes; of slow groups nobody knows which member it
-// is. Three links or more are the side of which nothing else is quick, if each has one, else somewhere between all
-// ends. The rows, columns and points of C4's delay matrix are the special case of a job that sends from each to each.
+// is. Three links or more are the side of which nothing else is quick, if each has one. The rows, columns and points of
+// C4's delay matrix are the special case of a job that sends from each to each.
 //
 // What never leaves a host votes first (inside_vote.h), and what these explain is no evidence of a network.
 //
