@@ -128,15 +128,16 @@ TEST_F(FindSlowLinksTest, WhatIsFarSlowerThanAllThatItMakesSlowIsNamed) {
 
 TEST_F(FindSlowLinksTest, ManyLinksThatWereNeverQuickerNameNobody) {
   size_t from = 0;
-  const auto slow = [&from](size_t step) { return step >= from; };
-  const auto never = [](size_t) { return false; };
   for (const size_t onset : {size_t{0}, size_t{10}}) {
     from = onset;
     table_.paths.clear();
     table_.ratio.clear();
     table_.excess_seconds.clear();
     for (int32_t a = 0; a < 6; ++a) {
-      for (int32_t b = 6; b < 12; ++b) AddPath({a * kGpus, b * kGpus}, true, b == a + 6 && a < 3 ? slow : never);
+      for (int32_t b = 6; b < 12; ++b) {
+        const bool slow = b == a + 6 && a < 3;
+        AddPath({a * kGpus, b * kGpus}, true, [&](size_t step) { return slow && step >= from; });
+      }
     }
     const std::vector<SlowLink> links = Find();
     ASSERT_EQ(links.size(), 3u);
