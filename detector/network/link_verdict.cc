@@ -261,15 +261,23 @@ class LinkSearch {
   }
 
  private:
-  // Many links at once that were never quicker: networks have domains between which they are built so.
+  // Many links at once that were never quicker: networks have domains between which they are built so. Those that show
+  // on less than half as many paths as the main one do not count (joined_causes.h).
   void NameNoneOfManyLinks() {
     const auto was_never_quicker = [](const SlowLink& link) {
       return link.verdict.verdict_class == VerdictClass::kLinkSlow && link.transfers.in_step.empty() &&
              link.transfers.first_step == 0;
     };
-    if (std::count_if(links_.begin(), links_.end(), was_never_quicker) < kManyLinks) return;
+    size_t most = 0;
+    for (const SlowLink& link : links_) {
+      if (was_never_quicker(link)) most = std::max(most, link.transfers.channels.size());
+    }
+    const auto counts = [&](const SlowLink& link) {
+      return was_never_quicker(link) && 2 * link.transfers.channels.size() >= most;
+    };
+    if (std::count_if(links_.begin(), links_.end(), counts) < kManyLinks) return;
     for (SlowLink& link : links_) {
-      if (!was_never_quicker(link)) continue;
+      if (!counts(link)) continue;
       SlowPathTransfers told = *FindReason<SlowPathTransfers>(link.verdict);
       told.may_be_built_so = true;
       link.verdict.culprits.clear();

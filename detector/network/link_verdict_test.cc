@@ -1,9 +1,12 @@
 #include "detector/network/link_verdict.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -146,6 +149,26 @@ TEST_F(FindSlowLinksTest, ManyLinksThatWereNeverQuickerNameNobody) {
       EXPECT_EQ(link.verdict.culprits.empty(), onset == 0);
     }
   }
+}
+
+TEST_F(FindSlowLinksTest, ALinkThatShowsOnManyPathsIsNamedBesideOthersOfOne) {
+  for (int32_t a = 0; a < 6; ++a) {
+    for (int32_t b = 6; b < 12; ++b) {
+      const bool main = a == 0 && b == 6, other = b == a + 6 && (a == 1 || a == 2);
+      for (int32_t gpu = 0; gpu < kGpus; ++gpu) {
+        const bool slow = main || (other && gpu == 0);
+        AddPath({a * kGpus + gpu, b * kGpus + gpu}, true, [slow](size_t) { return slow; });
+        AddPath({b * kGpus + gpu, a * kGpus + gpu}, true, [main](size_t) { return main; });
+      }
+    }
+  }
+  const std::vector<SlowLink> links = Find();
+  const auto is_main = [](const SlowLink& link) { return link.transfers.channels.size() == 2 * kGpus; };
+  const auto found = std::find_if(links.begin(), links.end(), is_main);
+  ASSERT_NE(found, links.end());
+  ASSERT_EQ(found->verdict.culprits.size(), 1u);
+  EXPECT_EQ(std::set<std::string>({found->verdict.culprits[0].host, found->verdict.culprits[0].peer_host}),
+            std::set<std::string>({"h0", "h6"}));
 }
 
 // Slow in 60 % of the steps, some paths look lasting and others passing: still one fault.
