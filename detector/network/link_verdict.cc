@@ -264,17 +264,9 @@ class LinkSearch {
   // Many links at once that were never quicker: networks have domains between which they are built so. Those that show
   // on less than half as many paths as the main one do not count (joined_causes.h).
   void NameNoneOfManyLinks() {
-    const auto was_never_quicker = [](const SlowLink& link) {
-      return link.verdict.verdict_class == VerdictClass::kLinkSlow && link.transfers.in_step.empty() &&
-             link.transfers.first_step == 0;
-    };
-    size_t most = 0;
-    for (const SlowLink& link : links_) {
-      if (was_never_quicker(link)) most = std::max(most, link.transfers.channels.size());
-    }
-    const auto counts = [&](const SlowLink& link) {
-      return was_never_quicker(link) && 2 * link.transfers.channels.size() >= most;
-    };
+    size_t most = 1;
+    for (const SlowLink& link : links_) most = std::max(most, PathsIfNeverQuicker(link));
+    const auto counts = [most](const SlowLink& link) { return 2 * PathsIfNeverQuicker(link) >= most; };
     if (std::count_if(links_.begin(), links_.end(), counts) < kManyLinks) return;
     for (SlowLink& link : links_) {
       if (!counts(link)) continue;
@@ -285,14 +277,19 @@ class LinkSearch {
     }
   }
 
+  static size_t PathsIfNeverQuicker(const SlowLink& link) {
+    const bool never_quicker = link.transfers.in_step.empty() && link.transfers.first_step == 0;
+    const bool counts = never_quicker && link.verdict.verdict_class == VerdictClass::kLinkSlow;
+    return counts ? link.transfers.channels.size() : 0;
+  }
+
   struct Foremost {
     std::vector<char> paths;  // by path: 1 = far slower than most that are slow; empty = none is
     std::vector<PathCause> causes;
   };
 
-  // Slow paths that are far slower than most of these, where the vote of all comes to many places, and not to one for
-  // each of them and its like: then they vote by themselves. What one adapter holds up makes others share what is left,
-  // and these are its echoes.
+  // Slow paths that are far slower than most, where the vote of all does not come to one place for each and its like.
+  // What one adapter holds up makes others share what is left: these are its echoes, and do not vote here.
   Foremost FarSlower(absl::FunctionRef<bool(const SlowPath&)> is_slow) const {
     std::vector<int32_t> slow;
     for (size_t path = 0; path < slow_.size(); ++path) {
