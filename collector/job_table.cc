@@ -1,7 +1,6 @@
 #include "collector/job_table.h"
 
 #include <algorithm>
-#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -9,12 +8,13 @@
 #include "absl/strings/string_view.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "collector/awaited_agents.h"
 #include "collector/convert/agent_commands.h"
 #include "collector/convert/detector_options.h"
-#include "collector/convert/fleet_sight.h"
 #include "collector/convert/summary.h"
 #include "collector/host_histories.h"
 #include "collector/ingest/host_takeovers.h"
+#include "collector/last_seen.h"
 #include "collector/warm_up.h"
 #include "detector/model/rank_rivals.h"
 #include "detector/verdict/ledger_line.h"
@@ -23,42 +23,8 @@
 namespace lockstep {
 namespace {
 
-// Entries without samples are small; what matters for the limits of the log is that they are not free.
-constexpr size_t kSmallEntryBytes = 64;
-
-// Engines that begin anew while others wait are given so many inputs per shard, some ten thousand of which take a
-// second, and for a while no more of them: a store that loses entries again and again must not hold up detection.
-constexpr int64_t kMaxInputsToGive = 50'000;
-constexpr int64_t kLeastInputsToGive = 200;
-constexpr int64_t kRenewInputsNanos = 60 * kNanosPerSecond;
-
-// An agent whose collector has lost its power, or moved, may not be told: it leaves after a minute without an
-// acknowledgement (agent/uplink/uplink_session.h), and comes within seconds.
-constexpr int64_t kComeBackNanos = 75 * kNanosPerSecond;
-
-bool IsSilence(const Verdict& verdict) { return verdict.verdict_class == VerdictClass::kMachineUnreachable; }
-
 bool HasSilence(const std::vector<Verdict>& verdicts) {
   return std::any_of(verdicts.begin(), verdicts.end(), IsSilence);
-}
-
-// What is said of incidents that are open when a job is not heard of any more, or begins again.
-struct LastSeen {
-  JobState state;
-  bool holds_on;  // what was open when nobody was left stays so
-  wire::Incident::Resolution resolution;
-  absl::string_view what;
-};
-constexpr LastSeen kLastSeen[] = {
-    {JobState::kFailed, true, wire::Incident::RESOLUTION_JOB_DIED, "the job had died with this open"},
-    {JobState::kGone, true, wire::Incident::RESOLUTION_JOB_LOST, "the job had gone with this open, nobody knows how"},
-    {JobState::kUnknown, false, wire::Incident::RESOLUTION_JOB_LOST, "no report of this job for a long time"},
-};
-
-const LastSeen& LastSeenOf(JobState state) {
-  const auto last = std::find_if(std::begin(kLastSeen), std::prev(std::end(kLastSeen)),
-                                 [&](const LastSeen& row) { return row.state == state; });
-  return *last;
 }
 
 std::optional<LedgerGauges> GaugesOf(const wire::Job& job) {
@@ -88,6 +54,7 @@ JobTable::JobTable(const JobTableOptions& options, const Clock& clock, const Out
     : options_(options),
       clock_(clock),
       outlets_(outlets),
+      log_(outlets.log),
       book_(
           options.incidents, [&index = outlets.index] { return index.NextId(); }, outlets.maintenance,
           outlets.name_gpus,
@@ -111,7 +78,7 @@ void JobTable::WarmUpJob(const std::string& name, const ReadLog& read) {
   const int64_t now_ns = NextStamp();
   const absl::Status status = read([&](const wire::CaptureEntry& entry) {
     ++turns_;
-    if (entry.has_input()) logged_.Restore(entry.input(), now_ns);
+    if (entry.has_input()) log_.reports().Restore(entry.input(), now_ns);
     return warm_up.Feed(entry);
   });
   if (!status.ok()) {
@@ -136,22 +103,11 @@ void JobTable::Resume(const std::string& name, Job& job) {
   job.name_conflicts = job.pipeline.summary().name_conflicts;  // an earlier life has told them
 }
 
-void JobTable::Append(Job& job, LogItem item) {
-  if (!outlets_.log.Append(std::move(item))) job.log_has_hole = true;
-}
+void JobTable::NoteHole(Job& job, bool taken) { job.log_has_hole = job.log_has_hole || !taken; }
 
 int64_t JobTable::LogReset(const std::string& name, Job& job, const std::string& why, int64_t warmed_from_ns) {
-  LogItem item;
-  item.bytes = kSmallEntryBytes;
-  wire::CaptureReset& reset = *item.entry.mutable_reset();
-  reset.set_job(name);
   const int64_t stamp_ns = NextStamp();
-  reset.set_wall_ns(stamp_ns);
-  reset.set_why(why);
-  reset.set_warmed_from_wall_ns(warmed_from_ns);
-  *reset.mutable_options() = ToWire(options_.engine);
-  job.log_has_hole = false;
-  Append(job, std::move(item));
+  job.log_has_hole = !log_.AppendReset(name, stamp_ns, why, warmed_from_ns, options_.engine);
   return stamp_ns;
 }
 
@@ -165,26 +121,22 @@ void JobTable::BeginAnew(const std::string& name, Job& job, const std::string& w
 
 int64_t JobTable::GiveLog(const std::string& name, Job& job) {
   if (outlets_.read_log == nullptr) return 0;
-  if (newest_stamp_ns_ - inputs_renewed_ns_ > kRenewInputsNanos) {
-    inputs_to_give_ = kMaxInputsToGive;
-    inputs_renewed_ns_ = newest_stamp_ns_;
-  }
-  const int64_t most = std::min(inputs_to_give_, kMaxInputsToGive / static_cast<int64_t>(jobs_.size()));
-  if (most < kLeastInputsToGive) return 0;
+  const int64_t most = allowance_.Left(newest_stamp_ns_, jobs_.size());
+  if (most == 0) return 0;
   JobPipeline pipeline(options_.engine);
   WarmUp warm_up(options_.engine, &pipeline);
   const absl::Status status = outlets_.read_log(name, most, [&](const wire::CaptureEntry& entry) {
     ++turns_;
     return warm_up.Feed(entry);
   });
-  inputs_to_give_ -= static_cast<int64_t>(warm_up.inputs());
+  allowance_.Spend(warm_up.inputs());
   if (!status.ok() || warm_up.inputs() == 0) return 0;
   job.pipeline = std::move(pipeline);
   return warm_up.from_wall_ns();
 }
 
 bool JobTable::MendHole(const std::string& name, Job& job) {
-  if (!job.log_has_hole || !outlets_.log.healthy()) return false;
+  if (!job.log_has_hole || !log_.healthy()) return false;
   BeginAnew(name, job, "entries were lost while history refused writes");
   return true;
 }
@@ -265,11 +217,8 @@ JobTable::Job* JobTable::FindOrCreate(const std::string& name, const wire::Agent
 void JobTable::Observe(JobSlice slice) {
   ++turns_;
   if (slice.ticket.ledger != nullptr && slice.ticket.ledger->IsStale(slice.ticket)) return;
-  const LoggedReports::Place place = logged_.PlaceOf(slice.input.job(), slice.ticket);
-  if (place == LoggedReports::Place::kLogged) {
-    outlets_.log.Append({.ticket = std::move(slice.ticket)});
-    return;
-  }
+  const LoggedReports::Place place = log_.reports().PlaceOf(slice.input.job(), slice.ticket);
+  if (place == LoggedReports::Place::kLogged) return log_.PassOver(std::move(slice));
   Job* job = FindOrCreate(slice.input.job(), slice.input.report());
   // What is sent again is for the engine that comes behind the hole.
   if (place == LoggedReports::Place::kSentAgain && job != nullptr) MendHole(slice.input.job(), *job);
@@ -285,24 +234,9 @@ void JobTable::Observe(JobSlice slice) {
     outlets_.metrics.CountDropped("too_many_jobs");
   }
   // History takes even what no engine looks at: the report is acknowledged as stored, not as judged.
-  const bool is_logged = place != LoggedReports::Place::kTooSoon && LogSlice(std::move(slice));
+  const bool is_logged = place != LoggedReports::Place::kTooSoon && log_.AppendSlice(std::move(slice));
   if (place == LoggedReports::Place::kTooSoon) outlets_.metrics.CountDropped("store_refuses");
-  if (!is_logged && job != nullptr) job->log_has_hole = true;
-}
-
-bool JobTable::LogSlice(JobSlice slice) {
-  const std::string name = slice.input.job();
-  const AgentLedger::Ticket ticket = slice.ticket;
-  LogItem item;
-  *item.entry.mutable_input() = std::move(slice.input);
-  item.ticket = std::move(slice.ticket);
-  item.bytes = slice.bytes + kSmallEntryBytes;
-  if (!outlets_.log.Append(std::move(item))) {
-    logged_.NoteLost(name, ticket, newest_stamp_ns_);
-    return false;
-  }
-  logged_.NoteLogged(name, ticket, newest_stamp_ns_);
-  return true;
+  if (job != nullptr) NoteHole(*job, is_logged);
 }
 
 void JobTable::Evaluate() {
@@ -329,7 +263,7 @@ void JobTable::Evaluate() {
     ++entry;
   }
   EndOrphans(watermark_ns);
-  if (renew_ranks) logged_.Forget(watermark_ns);
+  if (renew_ranks) log_.reports().Forget(watermark_ns);
   Publish(book_.Tick(watermark_ns));
   {
     MutexLock lock(mutex_);
@@ -343,23 +277,10 @@ void JobTable::Evaluate() {
 void JobTable::EvaluateJob(const std::string& name, Job& job, int64_t watermark_ns, bool renew_ranks) {
   if (MendHole(name, job)) watermark_ns = NextStamp();
   const FleetSight fleet = LookBeside(job, watermark_ns);
-  LogItem watermark;
-  watermark.bytes = kSmallEntryBytes;
-  watermark.entry.mutable_watermark()->set_job(name);
-  watermark.entry.mutable_watermark()->set_wall_ns(watermark_ns);
-  FillFleetSight(fleet, *watermark.entry.mutable_watermark());
-  Append(job, std::move(watermark));
-
+  NoteHole(job, log_.AppendWatermark(name, watermark_ns, fleet));
   const JobPipeline::Outcome outcome = job.pipeline.Evaluate(watermark_ns, fleet);
   if (outcome.changed) {
-    LogItem item;
-    wire::CaptureConclusion& conclusion = *item.entry.mutable_conclusion();
-    conclusion.set_job(name);
-    conclusion.set_wall_ns(watermark_ns);
-    conclusion.set_can_conclude(outcome.conclusion.can_conclude);
-    for (const std::string& line : outcome.lines) conclusion.add_verdicts(line);
-    item.bytes = conclusion.ByteSizeLong() + kSmallEntryBytes;
-    Append(job, std::move(item));
+    NoteHole(job, log_.AppendConclusion(name, watermark_ns, outcome.conclusion.can_conclude, outcome.lines));
   }
   SendRequests(name, outcome.conclusion);
   Conclude(name, job, outcome.conclusion, watermark_ns);
@@ -382,8 +303,7 @@ FleetSight JobTable::LookBeside(const Job& job, int64_t watermark_ns) {
 
 // A job that died, or may have died, keeps its incidents: nobody has seen their causes go. They end with what is known
 // of the job.
-void JobTable::Conclude(const std::string& name, Job& job, const JobEngine::Conclusion& conclusion,
-                        int64_t watermark_ns) {
+void JobTable::Conclude(const std::string& name, Job& job, JobEngine::Conclusion conclusion, int64_t watermark_ns) {
   const JobSummary summary = job.pipeline.summary();
   NoteConflicts(name, job, summary, watermark_ns);
   const JobState before = std::exchange(job.state, summary.state);
@@ -404,19 +324,8 @@ void JobTable::Conclude(const std::string& name, Job& job, const JobEngine::Conc
                             const auto seen = job.hosts.find(host);
                             return seen != job.hosts.end() && watermark_ns - seen->second.last_wall_ns < kHeardWithinNs;
                           }};
-  Publish(book_.Apply(name, WithoutAwaited(job, conclusion, watermark_ns), watermark_ns, sight, LedgerOf(name, job)));
-}
-
-JobEngine::Conclusion JobTable::WithoutAwaited(const Job& job, JobEngine::Conclusion conclusion, int64_t watermark_ns) {
-  if (job.resumed_ns == 0 || watermark_ns - job.resumed_ns > kComeBackNanos) return conclusion;
-  const auto is_awaited = [&job](const Culprit& culprit) {
-    const auto host = job.hosts.find(culprit.host);
-    return host == job.hosts.end() || host->second.last_wall_ns < job.resumed_ns;
-  };
-  std::erase_if(conclusion.verdicts, [&](const Verdict& verdict) {
-    return IsSilence(verdict) && std::all_of(verdict.culprits.begin(), verdict.culprits.end(), is_awaited);
-  });
-  return conclusion;
+  conclusion.verdicts = WithoutAwaited(std::move(conclusion.verdicts), job.hosts, job.resumed_ns, watermark_ns);
+  Publish(book_.Apply(name, conclusion, watermark_ns, sight, LedgerOf(name, job)));
 }
 
 void JobTable::NoteConflicts(const std::string& name, Job& job, const JobSummary& summary, int64_t watermark_ns) {

@@ -31,8 +31,9 @@
 #include "collector/ingest/agent_registry.h"
 #include "collector/ingest/job_slice.h"
 #include "collector/input_log.h"
+#include "collector/job_log.h"
 #include "collector/job_pipeline.h"
-#include "collector/logged_reports.h"
+#include "collector/log_allowance.h"
 #include "collector/metrics.h"
 #include "collector/seen_span.h"
 #include "detector/engine/job_engine.h"
@@ -159,17 +160,14 @@ class JobTable {
   void BeginAnew(const std::string& name, Job& job, const std::string& why);
   // Gives a new engine the log of its job, if there is time for that. From where on; 0 = it knows nothing.
   int64_t GiveLog(const std::string& name, Job& job);
-  void Append(Job& job, LogItem item);
-  // False = it is lost.
-  bool LogSlice(JobSlice slice);
+  // The log has not taken an entry of the job.
+  static void NoteHole(Job& job, bool taken);
   void EvaluateJob(const std::string& name, Job& job, int64_t watermark_ns, bool renew_ranks);
   // What the watermark of a job says of the fleet: something only of one that fell silent and is not over.
   FleetSight LookBeside(const Job& job, int64_t watermark_ns);
-  // Nobody is unreachable whose agent may not know yet that the collector was started again.
-  static JobEngine::Conclusion WithoutAwaited(const Job& job, JobEngine::Conclusion conclusion, int64_t watermark_ns);
   void NoteConflicts(const std::string& name, Job& job, const JobSummary& summary, int64_t watermark_ns);
   void SendRequests(const std::string& name, const JobEngine::Conclusion& conclusion);
-  void Conclude(const std::string& name, Job& job, const JobEngine::Conclusion& conclusion, int64_t watermark_ns);
+  void Conclude(const std::string& name, Job& job, JobEngine::Conclusion conclusion, int64_t watermark_ns);
   void Publish(const std::vector<IncidentEvent>& events);
   void EndOrphans(int64_t now_ns);
   bool ForgetIfIdle(const std::string& name, const Job& job, int64_t now_ns);
@@ -182,16 +180,14 @@ class JobTable {
   JobTableOptions options_;
   const Clock& clock_;
   const Outlets outlets_;
+  JobLog log_;
+  LogAllowance allowance_;
   IncidentBook book_;
   std::map<std::string, Job> jobs_;
-  LoggedReports logged_;                    // of all jobs, watched or not
   std::map<std::string, int64_t> orphans_;  // jobs with restored open incidents, and since when they are awaited
   std::optional<FleetPulse> pulse_;         // of the evaluation under way, once a job needs it
   int64_t newest_stamp_ns_ = 0;
   int64_t ranks_renewed_ns_ = 0;
-  // What engines that begin anew may still be given at present.
-  int64_t inputs_to_give_ = 0;
-  int64_t inputs_renewed_ns_ = 0;
   std::atomic<uint64_t> turns_{0};
 
   mutable Mutex mutex_;
