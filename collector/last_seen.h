@@ -5,7 +5,7 @@
 #define LOCKSTEP_COLLECTOR_LAST_SEEN_H_
 
 #include "absl/strings/string_view.h"
-#include "detector/verdict/job_report.h"
+#include "detector/verdict/verdict.h"
 #include "proto/incident.pb.h"
 
 namespace lockstep {
