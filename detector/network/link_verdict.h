@@ -1,13 +1,10 @@
 // Slow links, NICs, NVLinks and parts of the network, from transfer times.
 //
-// What the slow paths (slow_paths.h) share is voted on (path_vote.h): first by those that are slow for good, then, of
-// the paths that this leaves unexplained, by those that are slow at times: at least two of these must agree, but for an
-// NVLink, which nobody shares. A cause is there in the steps in which most of its paths are slow. A cause among more
-// than a quarter of the job's hosts, of a group more than a quarter of its ranks, names nobody, nor do three links or
-// more that were never quicker. What it costs is told by a replay together with whatever else is slow
-// (counterfactual_gain.h). The first estimate is the excess of the transfers that nothing overlaps, on the rank with
-// most of it, over the step; and where steps before the onset are recorded, no more than what the step got longer by.
-// Pure. Cost O(operations).
+// Each place that is slow (slow_places.h) is one verdict. One among more than a quarter of the job's hosts, of a group
+// more than a quarter of its ranks, names nobody, nor does what may be built so. What it costs is told by a replay
+// together with whatever else is slow (counterfactual_gain.h). The first estimate is the excess of the transfers that
+// nothing overlaps, on the rank with most of it, over the step; and where steps before the onset are recorded, no more
+// than what the step got longer by. Pure. Cost O(operations).
 
 #ifndef LOCKSTEP_DETECTOR_NETWORK_LINK_VERDICT_H_
 #define LOCKSTEP_DETECTOR_NETWORK_LINK_VERDICT_H_
@@ -15,7 +12,6 @@
 #include <vector>
 
 #include "detector/model/trace.h"
-#include "detector/network/path_vote.h"
 #include "detector/network/transfer_table.h"
 #include "detector/steps/slow_transfers.h"
 #include "detector/steps/step_finder.h"
@@ -23,7 +19,7 @@
 
 namespace lockstep {
 
-// What the slow paths share. The verdict says all but the cost, which depends on what else is slow.
+// A slow place. The verdict says all but the cost, which depends on what else is slow.
 struct SlowLink {
   Verdict verdict;
   SlowTransfers transfers;

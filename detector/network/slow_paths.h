@@ -6,7 +6,7 @@
 // past if all after it are far above them: chance makes transfers longer, never shorter. A path that is that slow in a
 // tenth of the steps or more, and in far more than the middle path, is slow at times: a fault that comes and goes, or
 // has gone. Chance does that to a path of a network that is shared; so there counts what several paths show in the same
-// steps (link_verdict.h). Pure. Cost O(paths x steps).
+// steps (slow_places.h). Pure. Cost O(paths x steps).
 
 #ifndef LOCKSTEP_DETECTOR_NETWORK_SLOW_PATHS_H_
 #define LOCKSTEP_DETECTOR_NETWORK_SLOW_PATHS_H_
