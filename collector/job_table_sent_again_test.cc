@@ -17,6 +17,7 @@
 #include "collector/job_table.h"
 #include "collector/testing/job_table_fixture.h"
 #include "collector/testing/report_builder.h"
+#include "collector/testing/unheard_stream.h"
 #include "proto/capture.pb.h"
 #include "proto/ingest.pb.h"
 
@@ -27,15 +28,6 @@ using ::testing::ElementsAre;
 
 constexpr char kHost[] = "node-0";
 constexpr uint64_t kIncarnation = 7;
-
-class UnheardStream final : public AgentStream {
- public:
-  void OnStored(uint64_t sequence) override {}
-  void Resume() override {}
-  bool Send(const wire::Command& command) override { return false; }
-  std::string peer() const override { return "ipv4:10.0.0.7:40312"; }
-  void Close(const absl::Status& status) override {}
-};
 
 class SentAgainTest : public JobTableTest {
  protected:

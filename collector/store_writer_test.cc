@@ -16,6 +16,7 @@
 #include "base/testing/status_matchers.h"
 #include "collector/store/testing/memory_store.h"
 #include "collector/testing/report_builder.h"
+#include "collector/testing/unheard_stream.h"
 
 namespace lockstep {
 namespace {
@@ -23,15 +24,6 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr int64_t kPatience = 20 * kNanosPerSecond;
-
-class UnheardStream final : public AgentStream {
- public:
-  void OnStored(uint64_t sequence) override {}
-  void Resume() override {}
-  bool Send(const wire::Command& command) override { return false; }
-  std::string peer() const override { return "ipv4:10.0.0.7:40312"; }
-  void Close(const absl::Status& status) override {}
-};
 
 class StoreWriterTest : public testing::Test {
  protected:
